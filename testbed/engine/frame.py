@@ -1,0 +1,33 @@
+"""A frame in flight: its bytes as a capture shows them (no preamble, no FCS) and what the engine notes on the way."""
+
+from typing import Any
+
+FCS_BYTES = 4
+PREAMBLE_AND_GAP_BYTES = 20
+WIRE_OVERHEAD_BYTES = FCS_BYTES + PREAMBLE_AND_GAP_BYTES
+MINIMUM_FRAME_BYTES = 60
+"""Shortest Ethernet frame without its FCS; shorter ones are padded on the wire."""
+
+
+def wire_bytes(frame_bytes: int) -> int:
+    """Return the bytes that a frame of `frame_bytes` (without FCS) occupies on a wire: padding, FCS, preamble, gap."""
+    return max(frame_bytes, MINIMUM_FRAME_BYTES) + WIRE_OVERHEAD_BYTES
+
+
+class Frame:
+    """One Ethernet frame.
+
+    Attributes:
+        data: the bytes; Open vSwitch may hand back rewritten ones (MAC addresses, TTL, CE mark).
+        size_bytes: length on the wire, overhead included: what rates are computed from.
+        is_data: True for a frame that carries RDMA payload: these count as packet-hops.
+        answer: inside a switch, the egress port that Open vSwitch chose; DROPPED; or PENDING.
+    """
+
+    __slots__ = ("answer", "data", "is_data", "size_bytes")
+
+    def __init__(self, data: bytes, *, is_data: bool = False) -> None:
+        self.data = data
+        self.size_bytes = (len(data) if len(data) > MINIMUM_FRAME_BYTES else MINIMUM_FRAME_BYTES) + WIRE_OVERHEAD_BYTES
+        self.is_data = is_data
+        self.answer: Any = None

@@ -1,0 +1,43 @@
+"""The model clock: events in the order of their time, and of their cause where times are equal.
+
+A handler is a bound method that an object keeps, and its argument one object, so that an event is one tuple and
+makes no closure. Events of one time run in the order in which they were scheduled. That order is itself a fact of the
+model: nothing outside (the order in which Open vSwitch answers, above all) ever schedules an event, see `forwarding`.
+"""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+Handler = Callable[[Any], None]
+
+
+class EventLoop:
+    """Runs handlers at their model times. `now` is the time of the running one, in picoseconds."""
+
+    __slots__ = ("_heap", "_scheduled", "now")
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._scheduled = 0
+        self._heap: list[tuple[int, int, Handler, Any]] = []
+
+    def at(self, time_ps: int, handler: Handler, argument: Any = None) -> None:
+        """Run ``handler(argument)`` at `time_ps`, which must not be in the past."""
+        if time_ps < self.now:
+            raise ValueError(f"event at {time_ps} ps is before now, {self.now} ps")
+        self._scheduled += 1
+        heappush(self._heap, (time_ps, self._scheduled, handler, argument))
+
+    def run(self, until_ps: int | None = None) -> None:
+        """Run events up to and including `until_ps`, or until none is left."""
+        heap = self._heap
+        while heap and (until_ps is None or heap[0][0] <= until_ps):
+            self.now, _, handler, argument = heappop(heap)
+            handler(argument)
+        if until_ps is not None and until_ps > self.now:
+            self.now = until_ps
+
+    def next_time(self) -> int | None:
+        """Return the time of the next event, None when there is none."""
+        return self._heap[0][0] if self._heap else None

@@ -1,0 +1,246 @@
+"""What a scenario says, as frozen objects: the schema of the YAML (docs/scenarios.md is its manual).
+
+Every section of the file is a class here and every key a field, with its default and its limits; the checker reports
+what does not fit with file, line and column. Quantities are text in the file and integers here (`quantities`).
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from testbed.scenario.quantities import RateBps, SizeBytes, TimePs
+
+
+class Section(BaseModel):
+    """A mapping of the scenario: unknown keys are mistakes, values never change once checked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+# --- fabric ----------------------------------------------------------------------------------------------------------
+
+
+class LinkOptions(Section):
+    """A cable: how fast, how long."""
+
+    rate: RateBps = 100_000_000_000
+    delay: TimePs = 500_000
+
+
+class TierLink(Section):
+    """What the links of one tier have of their own; what is absent is as in ``fabric.link``."""
+
+    rate: RateBps | None = None
+    delay: TimePs | None = None
+
+
+class SwitchOptions(Section):
+    """A switch: `latency` from a frame's last bit in to its place in the egress queue; `buffer` in all."""
+
+    latency: TimePs = Field(default=800_000, gt=0)
+    buffer: SizeBytes = Field(default=32 * 2**20, gt=0)
+
+
+class SingleSwitch(Section):
+    """`hosts` on one switch."""
+
+    kind: Literal["single-switch"]
+    hosts: int = Field(default=2, ge=2, le=512)
+
+
+class Dumbbell(Section):
+    """Two switches with hosts on both sides and one link, `core`, between."""
+
+    kind: Literal["dumbbell"]
+    left: int = Field(default=2, ge=1, le=256)
+    right: int = Field(default=2, ge=1, le=256)
+    core: TierLink = TierLink()
+
+
+class LeafSpine(Section):
+    """Every leaf has one link, `uplink`, to every spine."""
+
+    kind: Literal["leaf-spine"]
+    leaves: int = Field(default=2, ge=1, le=64)
+    spines: int = Field(default=2, ge=1, le=64)
+    hosts_per_leaf: int = Field(default=2, ge=1, le=128)
+    uplink: TierLink = TierLink()
+
+
+class FatTree(Section):
+    """The k-ary fat tree: k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores, k^3/4 hosts."""
+
+    kind: Literal["fat-tree"]
+    k: int = Field(default=4, ge=2, le=16, multiple_of=2)
+    aggregation: TierLink = TierLink()
+    core: TierLink = TierLink()
+
+
+Topology = Annotated[SingleSwitch | Dumbbell | LeafSpine | FatTree, Field(discriminator="kind")]
+
+
+class FabricOptions(Section):
+    """The fabric: its shape, its links (the hosts' and, unless the topology says otherwise, all), its switches."""
+
+    topology: Topology
+    nics_per_host: int = Field(default=1, ge=1, le=8)
+    link: LinkOptions = LinkOptions()
+    switch: SwitchOptions = SwitchOptions()
+    ip: Literal["ipv4", "ipv6"] = "ipv4"
+
+
+# --- controller ------------------------------------------------------------------------------------------------------
+
+
+class ControllerOptions(Section):
+    """The Ryu application that programs the switches: a name of the project's own."""
+
+    app: Literal["l3-ecmp"] = "l3-ecmp"
+
+
+# --- transport -------------------------------------------------------------------------------------------------------
+
+
+class TransportOptions(Section):
+    """RoCEv2 reliable connection, as the NICs are set. Defaults are NCCL's where it sets them (field facts 5.2).
+
+    `ack_every`: the requester asks for an acknowledgement with every n-th packet, and with each message's last.
+    `timeout`: the local ACK timeout is 4.096 us * 2^timeout. `retry_count`: timeouts and NAKs without progress that a
+    QP survives. `rnr_timer`: the code of the receiver-not-ready timer. `traffic_class`: the IP byte, DSCP and ECN.
+    """
+
+    mtu: Literal[256, 512, 1024, 2048, 4096] = 4096
+    qps_per_connection: int = Field(default=1, ge=1, le=64)
+    ack_every: int = Field(default=16, ge=1, le=4096)
+    timeout: int = Field(default=20, ge=1, le=31)
+    retry_count: int = Field(default=7, ge=0, le=7)
+    rnr_retry: int = Field(default=7, ge=0, le=7)
+    rnr_timer: int = Field(default=12, ge=0, le=31)
+    initial_psn: int = Field(default=0, ge=0, lt=2**24)
+    traffic_class: int = Field(default=106, ge=0, le=255)
+
+
+# --- workload --------------------------------------------------------------------------------------------------------
+
+
+class RingAllReduce(Section):
+    """A ring All-Reduce of `size` bytes of float32 over `ranks` (all hosts, or those listed, in that order).
+
+    `chunk`: pieces in which a ring step's part is sent on, so that steps overlap; none: the whole part at once.
+    """
+
+    kind: Literal["all-reduce"]
+    algorithm: Literal["ring"] = "ring"
+    ranks: Literal["all"] | tuple[str, ...] = "all"
+    size: SizeBytes = Field(gt=0)
+    chunk: SizeBytes | None = Field(default=None, gt=0)
+    iterations: int = Field(default=1, ge=1, le=10_000)
+    compute: TimePs = 0
+    verify: bool = True
+
+
+class Flow(Section):
+    """One RDMA WRITE of `size` bytes from host to host, started at `start`."""
+
+    source: str
+    destination: str
+    size: SizeBytes = Field(gt=0)
+    start: TimePs = 0
+
+
+class Flows(Section):
+    """Point-to-point transfers: each listed, or by `pattern` (``ring``: every host to the next) with `size` bytes."""
+
+    kind: Literal["flows"]
+    pattern: Literal["listed", "ring"] = "listed"
+    size: SizeBytes | None = Field(default=None, gt=0)
+    flows: tuple[Flow, ...] = ()
+    verify: bool = True
+
+
+Work = Annotated[RingAllReduce | Flows, Field(discriminator="kind")]
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+
+FrameKind = Literal["any", "data", "ack", "nak"]
+
+
+class _LinkFault(Section):
+    """A fault of one direction of a link: of what port `port` (``leaf0-eth1``, ``h3-eth0``) sends.
+
+    `frames` says which frames count."""
+
+    port: str
+    frames: FrameKind = "data"
+
+
+class DropNth(_LinkFault):
+    """Drop the `nth` (1 is the first) of the frames, and with `count` as many in a row."""
+
+    kind: Literal["drop"]
+    nth: int = Field(ge=1)
+    count: int = Field(default=1, ge=1)
+
+
+class RandomLoss(_LinkFault):
+    """Drop each frame with `probability`."""
+
+    kind: Literal["loss"]
+    probability: float = Field(gt=0, le=1)
+
+
+class Corruption(_LinkFault):
+    """Flip one bit of each frame with `probability`; its ICRC (or the FCS of a switch's port, if modelled) finds it."""
+
+    kind: Literal["corrupt"]
+    probability: float = Field(gt=0, le=1)
+
+
+class LinkDown(Section):
+    """Both directions of `link` (``leaf0-spine1``) lose every frame from `at` on, until `until` if given."""
+
+    kind: Literal["link-down"]
+    link: str
+    at: TimePs
+    until: TimePs | None = None
+
+
+Fault = Annotated[DropNth | RandomLoss | Corruption | LinkDown, Field(discriminator="kind")]
+
+
+# --- measure and expect ----------------------------------------------------------------------------------------------
+
+
+class MeasureOptions(Section):
+    """What is recorded beside the summary: `capture` names ports whose frames go into a pcapng, or is ``all``."""
+
+    capture: Literal["all"] | tuple[str, ...] = ()
+
+
+class Bound(Section):
+    """What a number must be: limits, or `of` a value and `within` what share of it."""
+
+    at_least: Any = None
+    at_most: Any = None
+    of: Any = None
+    within: Any = None
+
+
+class Scenario(Section):
+    """One scenario: what is built, what runs on it, what is broken, what is expected.
+
+    `expect` maps a path in summary.json (``drops.total``, ``collectives.0.verified``) to the value it must have, or
+    to a `Bound`.
+    """
+
+    title: str
+    message: str = ""
+    seed: int = Field(default=1, ge=0)
+    fabric: FabricOptions
+    controller: ControllerOptions = ControllerOptions()
+    transport: TransportOptions = TransportOptions()
+    workload: tuple[Work, ...] = Field(min_length=1)
+    faults: tuple[Fault, ...] = ()
+    measure: MeasureOptions = MeasureOptions()
+    expect: dict[str, Any] = Field(default_factory=dict)
