@@ -21,13 +21,15 @@ class Frame:
         data: the bytes; Open vSwitch may hand back rewritten ones (MAC addresses, TTL, CE mark).
         size_bytes: length on the wire, overhead included: what rates are computed from.
         is_data: True for a frame that carries RDMA payload: these count as packet-hops.
-        answer: inside a switch, the egress port that Open vSwitch chose; DROPPED; or PENDING.
+        answer: inside a switch, the port number that it leaves by, DROPPED or PENDING (`forwarding`).
+        ingress: inside a switch, the forwarder's own note of where the frame came in.
     """
 
-    __slots__ = ("answer", "data", "is_data", "size_bytes")
+    __slots__ = ("answer", "data", "ingress", "is_data", "size_bytes")
 
     def __init__(self, data: bytes, *, is_data: bool = False) -> None:
         self.data = data
         self.size_bytes = (len(data) if len(data) > MINIMUM_FRAME_BYTES else MINIMUM_FRAME_BYTES) + WIRE_OVERHEAD_BYTES
         self.is_data = is_data
-        self.answer: Any = None
+        self.answer = 0
+        self.ingress: Any = None

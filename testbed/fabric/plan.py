@@ -8,7 +8,10 @@ be written as JSON, which is how the controller's process receives it.
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from ipaddress import ip_network
 from typing import Any
+
+from testbed.fabric.addresses import IPV4_PREFIX_BITS, IPV6_PREFIX_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,29 @@ class FabricPlan:
     def nics(self) -> tuple[Nic, ...]:
         """Every NIC, in the order of the hosts."""
         return tuple(nic for host in self.hosts for nic in host.nics)
+
+    @cached_property
+    def nic_by_name(self) -> dict[str, Nic]:
+        return {nic.name: nic for nic in self.nics}
+
+    @cached_property
+    def nics_of(self) -> dict[str, tuple[Nic, ...]]:
+        """The NICs at each switch that has any (a leaf), by the switch's name, in the order of the hosts."""
+        leaves: dict[str, list[Nic]] = {}
+        for nic in self.nics:
+            leaves.setdefault(self.far_end(nic.name).node, []).append(nic)
+        return {leaf: tuple(nics) for leaf, nics in leaves.items()}
+
+    def leaf_of(self, nic_name: str) -> Switch:
+        """Return the switch at the other end of the NIC's cable."""
+        return self.switch_by_name[self.far_end(nic_name).node]
+
+    def prefix_of(self, leaf: str) -> str:
+        """Return the prefix that holds all addresses of a leaf and no others (``10.3.0.0/16``, ``fd00:3::/64``), of
+        the IP version that RoCE runs over: enough for a route."""
+        nic = self.nics_of[leaf][0]
+        address = f"{nic.ipv4}/{IPV4_PREFIX_BITS}" if self.ip_version == 4 else f"{nic.ipv6}/{IPV6_PREFIX_BITS}"
+        return str(ip_network(address, strict=False))
 
     def far_end(self, port_name: str) -> Port:
         """Return the port at the other end of the link at `port_name`."""

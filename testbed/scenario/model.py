@@ -1,12 +1,13 @@
 """What a scenario says, as frozen objects: the schema of the YAML (docs/scenarios.md is its manual).
 
 Every section of the file is a class here and every key a field, with its default and its limits; the checker reports
-what does not fit with file, line and column. Quantities are text in the file and integers here (`quantities`).
+what does not fit with file, line and column. Quantities are text in the file and integers here (`quantities`). A field's
+``examples`` are what an error message shows as a right value, where its default or its type does not show one.
 """
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from testbed.scenario.quantities import RateBps, SizeBytes, TimePs
 
@@ -15,6 +16,21 @@ class Section(BaseModel):
     """A mapping of the scenario: unknown keys are mistakes, values never change once checked."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _all_or_names(value: Any) -> str:
+    return "all" if isinstance(value, str) else "names"
+
+
+Name = Annotated[str, Field(examples=["h0"])]
+PortName = Annotated[str, Field(examples=["leaf0-eth1"])]
+LinkName = Annotated[str, Field(examples=["h0-leaf0"])]
+Hosts = Annotated[
+    Annotated[Literal["all"], Tag("all")] | Annotated[tuple[Name, ...], Tag("names")], Discriminator(_all_or_names)
+]
+Ports = Annotated[
+    Annotated[Literal["all"], Tag("all")] | Annotated[tuple[PortName, ...], Tag("names")], Discriminator(_all_or_names)
+]
 
 
 # --- fabric ----------------------------------------------------------------------------------------------------------
@@ -131,9 +147,9 @@ class RingAllReduce(Section):
 
     kind: Literal["all-reduce"]
     algorithm: Literal["ring"] = "ring"
-    ranks: Literal["all"] | tuple[str, ...] = "all"
+    ranks: Hosts = "all"
     size: SizeBytes = Field(gt=0)
-    chunk: SizeBytes | None = Field(default=None, gt=0)
+    chunk: SizeBytes | None = Field(default=None, gt=0, examples=["64KiB"])
     iterations: int = Field(default=1, ge=1, le=10_000)
     compute: TimePs = 0
     verify: bool = True
@@ -142,8 +158,8 @@ class RingAllReduce(Section):
 class Flow(Section):
     """One RDMA WRITE of `size` bytes from host to host, started at `start`."""
 
-    source: str
-    destination: str
+    source: Name
+    destination: Name
     size: SizeBytes = Field(gt=0)
     start: TimePs = 0
 
@@ -171,7 +187,7 @@ class _LinkFault(Section):
 
     `frames` says which frames count."""
 
-    port: str
+    port: PortName
     frames: FrameKind = "data"
 
 
@@ -187,21 +203,21 @@ class RandomLoss(_LinkFault):
     """Drop each frame with `probability`."""
 
     kind: Literal["loss"]
-    probability: float = Field(gt=0, le=1)
+    probability: float = Field(gt=0, le=1, examples=[0.01])
 
 
 class Corruption(_LinkFault):
     """Flip one bit of each frame with `probability`; its ICRC (or the FCS of a switch's port, if modelled) finds it."""
 
     kind: Literal["corrupt"]
-    probability: float = Field(gt=0, le=1)
+    probability: float = Field(gt=0, le=1, examples=[0.01])
 
 
 class LinkDown(Section):
     """Both directions of `link` (``leaf0-spine1``) lose every frame from `at` on, until `until` if given."""
 
     kind: Literal["link-down"]
-    link: str
+    link: LinkName
     at: TimePs
     until: TimePs | None = None
 
@@ -215,26 +231,17 @@ Fault = Annotated[DropNth | RandomLoss | Corruption | LinkDown, Field(discrimina
 class MeasureOptions(Section):
     """What is recorded beside the summary: `capture` names ports whose frames go into a pcapng, or is ``all``."""
 
-    capture: Literal["all"] | tuple[str, ...] = ()
-
-
-class Bound(Section):
-    """What a number must be: limits, or `of` a value and `within` what share of it."""
-
-    at_least: Any = None
-    at_most: Any = None
-    of: Any = None
-    within: Any = None
+    capture: Ports = ()
 
 
 class Scenario(Section):
     """One scenario: what is built, what runs on it, what is broken, what is expected.
 
     `expect` maps a path in summary.json (``drops.total``, ``collectives.0.verified``) to the value it must have, or
-    to a `Bound`.
+    to bounds: see `testbed.scenario.expectations`.
     """
 
-    title: str
+    title: str = Field(min_length=1, examples=["A ring All-Reduce"])
     message: str = ""
     seed: int = Field(default=1, ge=0)
     fabric: FabricOptions

@@ -1,0 +1,153 @@
+"""The sending side of a port: takes frames from its source when the wire is free, and puts them on the wire.
+
+    total delay of a hop = queueing (in the source) + serialisation (size * 8 / rate) + propagation (delay)
+
+The source is a switch's egress queue or a NIC. It is asked when the wire is free (pull), so a scheduler or a rate
+limiter decides as late as hardware does; and it calls `kick` when it has something for an idle wire. An idle wire costs
+no event, and a frame on it one: its arrival.
+"""
+
+from typing import Any, Protocol
+
+from testbed.engine.frame import Frame
+from testbed.engine.loop import EventLoop, Handler
+from testbed.units import serialisation_ps
+
+
+class Source(Protocol):
+    """Where a transmitter's frames come from."""
+
+    def dequeue(self) -> Frame | None:
+        """Hand over the next frame to send now; None when there is none (the source kicks when that changes)."""
+
+    def has_more(self) -> bool:
+        """Whether `dequeue` may have a frame when the wire is next free; if not, the source kicks when it has."""
+
+
+class Receiver(Protocol):
+    """What stands at the other end of the wire."""
+
+    def receive(self, frame: Frame) -> None:
+        """Take a frame whose last bit arrives now."""
+
+
+class Impairment(Protocol):
+    """What a wire does to frames beyond delaying them (`testbed.engine.impairments`)."""
+
+    def on_departure(self, frame: Frame, now: int) -> str | None:
+        """Return the reason why `frame` is lost, None when it goes on; may change its bytes."""
+
+    def lost_in_flight(self, departed_ps: int, arrived_ps: int) -> str | None:
+        """Return the reason why a frame on the wire between these times is lost, None when it arrives."""
+
+
+class Transmitter:
+    """One direction of a link.
+
+    Attributes:
+        sent_frames, sent_bytes: put on the wire, overhead included.
+        data_hops: frames with RDMA payload among them: packet-hops.
+        delivered_frames: arrived at the other end. lost: frames lost on the way, by reason.
+        busy_ps: time the wire was occupied.
+    """
+
+    __slots__ = (
+        "_arrive", "_free_at", "_has_more", "_impairment", "_loop", "_receive", "_send_next_handler", "_serialisation", "_source",
+        "_wake_at", "busy_ps", "data_hops", "delay_ps", "delivered_frames", "lost", "name", "on_lost", "on_sent",
+        "rate_bps", "sent_bytes", "sent_frames",
+    )  # fmt: skip
+
+    def __init__(self, loop: EventLoop, name: str, rate_bps: int, delay_ps: int) -> None:
+        self.name = name
+        self.rate_bps = rate_bps
+        self.delay_ps = delay_ps
+        self.sent_frames = self.sent_bytes = self.data_hops = self.delivered_frames = self.busy_ps = 0
+        self.lost: dict[str, int] = {}
+        self.on_sent: Any = None
+        """Called with (time, frame) for each frame put on the wire: how a port is captured."""
+        self.on_lost: Any = None
+        """Called with (reason, frame) for each frame that is lost on the wire."""
+        self._loop = loop
+        self._free_at = 0
+        self._wake_at = -1
+        self._serialisation: dict[int, int] = {}
+        self._impairment: Impairment | None = None
+        self._send_next_handler: Handler = self._send_next
+        self._arrive: Handler = self._deliver
+
+    def connect(self, source: Source, receiver: Receiver) -> None:
+        """Say whose frames go to whom."""
+        self._source = source.dequeue
+        self._has_more = source.has_more
+        self._receive = receiver.receive
+
+    def impair(self, impairment: Impairment) -> None:
+        """Put `impairment` on the wire."""
+        self._impairment = impairment
+
+    def kick(self) -> None:
+        """The source has something to send: start if the wire is free, else as soon as it is."""
+        free_at = self._free_at
+        if self._loop.now >= free_at:
+            self._send_next(None)
+        elif self._wake_at != free_at:
+            self._wake_at = free_at
+            self._loop.at(free_at, self._send_next_handler)
+
+    def _send_next(self, _nothing: None) -> None:
+        loop = self._loop
+        now = loop.now
+        if now < self._free_at:  # a kick at this very time came first
+            return
+        frame = self._source()
+        if frame is None:
+            return
+        size = frame.size_bytes
+        duration = self._serialisation.get(size)
+        if duration is None:
+            duration = self._serialisation[size] = serialisation_ps(size, self.rate_bps)
+        self._free_at = free_at = now + duration
+        self.sent_frames += 1
+        self.sent_bytes += size
+        self.busy_ps += duration
+        if frame.is_data:
+            self.data_hops += 1
+        if self.on_sent is not None:
+            self.on_sent(now, frame)
+        if self._impairment is None:
+            loop.at(free_at + self.delay_ps, self._arrive, frame)
+        else:
+            self._send_impaired(self._impairment, frame, now, free_at + self.delay_ps)
+        if self._has_more():
+            self._wake_at = free_at
+            loop.at(free_at, self._send_next_handler)
+
+    def _deliver(self, frame: Frame) -> None:
+        self.delivered_frames += 1
+        self._receive(frame)
+
+    def _send_impaired(self, impairment: Impairment, frame: Frame, now: int, arrival: int) -> None:
+        reason = impairment.on_departure(frame, now)
+        if reason is None:
+            self._loop.at(arrival, self._deliver_impaired, (frame, now))
+        else:
+            self._lose(reason, frame)
+
+    def _deliver_impaired(self, flight: tuple[Frame, int]) -> None:
+        frame, departed = flight
+        assert self._impairment is not None
+        reason = self._impairment.lost_in_flight(departed, self._loop.now)
+        if reason is None:
+            self._deliver(frame)
+        else:
+            self._lose(reason, frame)
+
+    def _lose(self, reason: str, frame: Frame) -> None:
+        self.lost[reason] = self.lost.get(reason, 0) + 1
+        if self.on_lost is not None:
+            self.on_lost(reason, frame)
+
+    @property
+    def in_flight(self) -> int:
+        """Frames on the wire now."""
+        return self.sent_frames - self.delivered_frames - sum(self.lost.values())

@@ -1,0 +1,158 @@
+"""Mininet builds the fabric: hosts in namespaces of their own, Open vSwitch switches, and links that the engine holds.
+
+A usual Mininet link is a veth pair. Ours has a TAP device at each end (`tap`): what one end transmits, the engine reads
+from a file, models, and writes into the file of the other end. So rate, delay, queues and loss are the engine's, and
+the switches and hosts are real.
+
+Mininet configures one thing at a time through each node's shell; here all interfaces of a namespace are configured in
+one ``ip -batch``, which makes a fabric of 128 hosts start in seconds.
+"""
+
+import logging
+import os
+import signal
+import subprocess
+from typing import Any
+
+from mininet.link import Intf, Link
+from mininet.net import Mininet
+from mininet.node import Controller, Host, OVSSwitch
+
+from testbed.errors import TestbedError
+from testbed.fabric.plan import FabricPlan, Nic
+from testbed.outside.tap import open_tap
+
+CONTROLLER_ADDRESS = "127.0.0.1"
+CONTROLLER_PORT = 6653
+INTERFACE_MTU = 9000
+"""Of every interface: a 4096-byte RoCE packet and all its headers fit, as jumbo frames do in the field."""
+
+_PORT_GROUP = 4791
+"""The interface group of all switch ports, by which they are removed at once."""
+
+_ROUTER_PREFIX = {4: "32", 6: "128"}
+
+
+class TapInterface(Intf):
+    """An interface that Mininet leaves alone: `Network` configures all of them at once."""
+
+    def config(self, **_params: Any) -> dict[str, Any]:
+        return {}
+
+
+class TapLink(Link):
+    """A link whose two ends are TAP devices; their files go into `taps` under the interfaces' names."""
+
+    def __init__(self, node1: Any, node2: Any, *, taps: dict[str, int], **params: Any) -> None:
+        self._taps = taps
+        super().__init__(node1, node2, **{**params, "intf": TapInterface})
+
+    def makeIntfPair(self, intfname1: str, intfname2: str, *_addresses_and_nodes: Any, **_options: Any) -> None:  # noqa: N802, N803 - Mininet's names
+        for name in (intfname1, intfname2):
+            self._taps[name] = open_tap(name)
+
+
+class FabricSwitch(OVSSwitch):
+    """Mininet's Open vSwitch switch, without its question whether the version is from before 2013."""
+
+    @classmethod
+    def isOldOVS(cls) -> bool:  # noqa: N802 - Mininet's name
+        return False
+
+
+class PlannedController(Controller):
+    """Where the switches find the controller, which the testbed starts and watches itself."""
+
+    def checkListening(self) -> None:  # noqa: N802 - Mininet's name
+        pass
+
+    def start(self) -> None:
+        pass
+
+    def stop(self, *_args: Any, **_kwargs: Any) -> None:
+        pass
+
+
+class Network:
+    """The emulated fabric of a plan.
+
+    `taps` maps an interface's name (``leaf0-eth1``, ``h3-eth0``) to the engine's file of it.
+    """
+
+    def __init__(self, plan: FabricPlan, *, datapath: str = "user") -> None:
+        self.plan = plan
+        self.taps: dict[str, int] = {}
+        logging.getLogger("mininet").setLevel(logging.CRITICAL)
+        # Mininet's own initialisation raises kernel limits of the whole machine; a run leaves the machine as it is.
+        Mininet.inited = True
+        self.mininet = Mininet(topo=None, build=False, controller=None, link=TapLink, switch=FabricSwitch, host=Host)
+        self._datapath = datapath
+
+    def start(self) -> None:
+        """Build hosts, switches and links, configure their interfaces and start the switches."""
+        net = self.mininet
+        net.addController("controller", PlannedController, ip=CONTROLLER_ADDRESS, port=CONTROLLER_PORT)
+        for host in self.plan.hosts:
+            net.addHost(host.name)
+        for switch in self.plan.switches:
+            net.addSwitch(
+                switch.name, dpid=f"{switch.dpid:016x}", datapath=self._datapath, protocols="OpenFlow10,OpenFlow13,OpenFlow14,OpenFlow15",
+                failMode="secure", batch=True,
+            )  # fmt: skip
+        for link in self.plan.links:
+            net.addLink(
+                link.a.node, link.b.node, port1=link.a.number, port2=link.b.number,
+                intfName1=link.a.name, intfName2=link.b.name, taps=self.taps,
+            )  # fmt: skip
+        self._configure_interfaces()
+        net.built = True
+        net.start()
+        self._check_bridges()
+
+    def _configure_interfaces(self) -> None:
+        moves = [f"link set {nic.name} netns {self.pid(host.name)}" for host in self.plan.hosts for nic in host.nics]
+        ups = [
+            f"link set {port.name} mtu {INTERFACE_MTU} group {_PORT_GROUP} up"
+            for switch in self.plan.switches
+            for port in switch.ports
+        ]
+        _ip_batch([*ups, *moves], [])
+        for host in self.plan.hosts:
+            lines = ["link set lo up", *(line for nic in host.nics for line in self._nic_lines(nic))]
+            _ip_batch(lines, ["mnexec", "-a", str(self.pid(host.name))])
+
+    def _nic_lines(self, nic: Nic) -> list[str]:
+        """Address, MTU and a neighbour that is the leaf: hosts reach everything through their router."""
+        address, version = (nic.ipv6, 6) if self.plan.ip_version == 6 else (nic.ipv4, 4)
+        return [
+            f"link set {nic.name} address {nic.mac} mtu {INTERFACE_MTU} up",
+            f"addr add {address}/{_ROUTER_PREFIX[version]} dev {nic.name}",
+        ]
+
+    def _check_bridges(self) -> None:
+        shown = subprocess.run(["ovs-vsctl", "list-br"], capture_output=True, text=True, check=True).stdout.split()
+        missing = sorted({switch.name for switch in self.plan.switches} - set(shown))
+        if missing:
+            raise TestbedError(f"Open vSwitch did not make the switches {', '.join(missing)}")
+
+    def pid(self, host: str) -> int:
+        """Return the process that holds the namespace of `host`."""
+        return int(self.mininet[host].pid)
+
+    def close(self) -> None:
+        """Remove the interfaces and close their files; namespaces and bridges end with the sandbox.
+
+        All at once, since each removal by itself makes the kernel wait: of 400 interfaces, for some ten seconds.
+        """
+        for host in self.plan.hosts:
+            os.kill(self.pid(host.name), signal.SIGKILL)
+        _ip_batch([f"link delete group {_PORT_GROUP}"], [])
+        for file in self.taps.values():
+            os.close(file)
+        self.taps.clear()
+
+
+def _ip_batch(lines: list[str], prefix: list[str]) -> None:
+    done = subprocess.run([*prefix, "ip", "-batch", "-"], input="\n".join(lines), capture_output=True, text=True)
+    if done.returncode != 0:
+        raise TestbedError(f"{' '.join([*prefix, 'ip -batch'])}: {done.stderr.strip()}")

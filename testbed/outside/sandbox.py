@@ -1,0 +1,142 @@
+"""The sandbox: a run in network, mount and PID namespaces of its own, which end with it.
+
+Why: whatever a run makes (interfaces, bridges, daemons, files under /run) lives inside, so that the kernel removes it
+when the run's first process ends, however it ends; the host's own network and Open vSwitch are out of reach; and with a
+user namespace around them an ordinary user may do all of it.
+
+Two processes. The *outer* one, which the user started, only waits: it hands on signals and the exit status. The *inner*
+one is the first process (PID 1) of the new PID namespace. When it ends the kernel kills everything else in there; and
+when the outer one ends, even by SIGKILL, the inner one's parent-death signal ends it.
+
+Only forks and system calls here, by ctypes: Python has `os.unshare` from 3.12 on only, and the program of that name
+keeps SIGTERM from the process inside.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from testbed.errors import MachineError
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 1 << 18
+PR_SET_PDEATHSIG = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def run_in_sandbox(inside: Callable[[], int]) -> int:
+    """Run `inside` as the first process of new namespaces; return its exit status (128 + n for signal n).
+
+    Must be called before the process has threads. Raises MachineError where the kernel refuses the namespaces.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    _enter_namespaces()
+    alive_read, alive_write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(alive_write)
+        os._exit(_inner(inside, alive_read))
+    os.close(alive_read)
+    return _wait(pid)
+
+
+def _enter_namespaces() -> None:
+    """Unshare network, mounts and PIDs (of children); as an ordinary user inside a user namespace where we are root."""
+    flags = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID
+    uid, gid = os.geteuid(), os.getegid()
+    if uid != 0:
+        flags |= CLONE_NEWUSER
+    _call("unshare", flags)
+    if uid != 0:
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+
+
+def _inner(inside: Callable[[], int], alive_read: int) -> int:
+    """PID 1 of the sandbox: tie this life to the outer process's, make /proc and /run private, do the work."""
+    try:
+        _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if _is_closed(alive_read):  # the outer process died before the call above
+            return 128 + signal.SIGKILL
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _exit_by_signal)
+        _private_mounts()
+        _private_network()
+        status = inside()
+    except KeyboardInterrupt:
+        status = 128 + signal.SIGINT
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        status = 70
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        pass
+    return status
+
+
+def _exit_by_signal(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _is_closed(pipe_read: int) -> bool:
+    return bool(select.select([pipe_read], [], [], 0)[0])
+
+
+def _private_mounts() -> None:
+    _mount(b"none", b"/", None, MS_REC | MS_PRIVATE)
+    _mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    _mount(b"tmpfs", b"/run", b"tmpfs", MS_NOSUID | MS_NODEV)
+    os.environ["TMPDIR"] = "/run"
+
+
+def _private_network() -> None:
+    """Loopback up, and no IPv6 by the kernel itself: its neighbour discovery would put frames of its own on TAPs."""
+    for scope in ("all", "default"):
+        setting = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
+        if setting.exists():
+            setting.write_text("1")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+def _wait(pid: int) -> int:
+    """Wait for the inner process, handing on the signals that end programs; Ctrl-C reaches it by itself."""
+
+    def hand_on(number: int, _frame: FrameType | None) -> None:
+        os.kill(pid, number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, hand_on)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _, status = os.waitpid(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _call(name: str, *arguments: int) -> None:
+    if getattr(_libc, name)(*arguments) != 0:
+        error = os.strerror(ctypes.get_errno())
+        raise MachineError(
+            f"cannot make the namespaces a run lives in: {name}: {error}\n  ./rocelab doctor says what this machine lacks"
+        )
+
+
+def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int) -> None:
+    if _libc.mount(source, target, kind, flags, None) != 0:
+        error = os.strerror(ctypes.get_errno())
+        raise MachineError(f"cannot mount {kind!r} on {target.decode()} inside the sandbox: {error}")

@@ -1,0 +1,33 @@
+"""Imported before scapy's layers: keeps scapy from reading the machine's routing tables until somebody asks for a route.
+
+On import scapy reads all routes and interfaces over netlink, and where it finds them odd it logs warnings. Building and
+reading frames needs none of that (all addresses are given), and a run should not depend on what the machine has. So a stand-in
+takes the place of each table, and the first real use of it loads scapy's own. scripts that send with scapy keep working.
+"""
+
+import importlib
+from typing import Any
+
+from scapy.config import conf
+
+
+class _LazyTable:
+    """Stands in `scapy.config.conf` for a routing table until an attribute of it is used."""
+
+    def __init__(self, name: str, module: str) -> None:
+        self.__dict__.update(_name=name, _module=module)
+
+    def __getattr__(self, attribute: str) -> Any:
+        setattr(conf, self._name, None)
+        importlib.import_module(self._module)  # puts the real table into conf
+        return getattr(getattr(conf, self._name), attribute)
+
+
+def defer_routes() -> None:
+    """Put the stand-ins into scapy's configuration, unless it has loaded its tables already."""
+    for name, module in (("route", "scapy.route"), ("route6", "scapy.route6")):
+        if getattr(conf, name) is None:
+            setattr(conf, name, _LazyTable(name, module))
+
+
+defer_routes()
