@@ -38,6 +38,14 @@ class EventLoop:
         if until_ps is not None and until_ps > self.now:
             self.now = until_ps
 
+    def run_events(self, limit: int) -> bool:
+        """Run at most `limit` events; return whether any is left."""
+        heap = self._heap
+        for _ in range(min(limit, len(heap))):
+            self.now, _, handler, argument = heappop(heap)
+            handler(argument)
+        return bool(heap)
+
     def next_time(self) -> int | None:
         """Return the time of the next event, None when there is none."""
         return self._heap[0][0] if self._heap else None

@@ -7,6 +7,7 @@ limiter decides as late as hardware does; and it calls `kick` when it has someth
 no event, and a frame on it one: its arrival.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from testbed.engine.frame import Frame
@@ -39,6 +40,21 @@ class Impairment(Protocol):
 
     def lost_in_flight(self, departed_ps: int, arrived_ps: int) -> str | None:
         """Return the reason why a frame on the wire between these times is lost, None when it arrives."""
+
+
+class _Listened:
+    """A receiver with a listener in front of it."""
+
+    __slots__ = ("_listener", "_loop", "_receive")
+
+    def __init__(self, loop: EventLoop, receive: Callable[[Frame], None], listener: Callable[[int, Frame], None]) -> None:
+        self._loop = loop
+        self._receive = receive
+        self._listener = listener
+
+    def receive(self, frame: Frame) -> None:
+        self._listener(self._loop.now, frame)
+        self._receive(frame)
 
 
 class Transmitter:
@@ -80,6 +96,12 @@ class Transmitter:
         self._source = source.dequeue
         self._has_more = source.has_more
         self._receive = receiver.receive
+
+    def listen(self, listener: Callable[[int, Frame], None]) -> None:
+        """Call `listener(time, frame)` for each frame that arrives at the other end, before the receiver there takes it.
+
+        The transmitter must be connected. A wire without a listener pays nothing for this."""
+        self._receive = _Listened(self._loop, self._receive, listener).receive
 
     def impair(self, impairment: Impairment) -> None:
         """Put `impairment` on the wire."""

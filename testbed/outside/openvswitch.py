@@ -57,10 +57,13 @@ class OpenVSwitch:
 
     def _spawn(self, program: str, *arguments: str, env: dict[str, str]) -> None:
         command = [program, *arguments, f"--pidfile={self.directory}/{program}.pid", "--log-file", "-vconsole:off"]
-        self._daemons[program] = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env=env, start_new_session=True,
-        )  # fmt: skip
+        with self._output(program).open("wb") as output:
+            self._daemons[program] = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env, start_new_session=True
+            )
+
+    def _output(self, program: str) -> Path:
+        return self.directory / f"{program}.out"
 
     def _wait_for(self, path: Path, program: str) -> None:
         deadline = time.monotonic() + _START_TIMEOUT_S
@@ -90,11 +93,10 @@ class OpenVSwitch:
         self._daemons.clear()
 
     def _log_tail(self, program: str) -> str:
-        try:
-            lines = (self.directory / f"{program}.log").read_text().splitlines()[-10:]
-        except OSError:
-            return ""
-        return "".join(f"\n  {program}: {line}" for line in lines)
+        """Return the daemon's last words: the end of its log and what it wrote to its standard error."""
+        files = (self.directory / f"{program}.log", self._output(program))
+        lines = [line for file in files if file.exists() for line in file.read_text().splitlines()[-10:]]
+        return "".join(f"\n  {line}" for line in lines)
 
 
 def install_fence(switch: str) -> None:
@@ -105,6 +107,18 @@ def install_fence(switch: str) -> None:
 def ofctl(*arguments: str) -> str:
     """Run ovs-ofctl (OpenFlow 1.5) and return what it prints."""
     return _run("ovs-ofctl", "-O", "OpenFlow15", *arguments)
+
+
+def installed(switch: str) -> tuple[str, str]:
+    """Return the flows and the groups of `switch` as installed, a line each."""
+    flows = ofctl("--no-stats", "--names", "dump-flows", switch)
+    groups = ofctl("--names", "dump-groups", switch)
+    return _body(flows), _body(groups)
+
+
+def _body(reply: str) -> str:
+    """Drop the line that names the OpenFlow message."""
+    return "\n".join(line.strip() for line in reply.splitlines() if not line.lstrip().startswith(("OFPST", "NXST")))
 
 
 def frames_looked_up() -> int:

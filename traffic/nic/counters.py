@@ -1,6 +1,7 @@
 """A NIC's counters, under the names that mlx5's hw_counters and ethtool give them, and a few of the model's own.
 
-References: Linux drivers/infiniband/hw/mlx5/counters.c, Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst.
+References: Linux drivers/infiniband/hw/mlx5/counters.c,
+Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst.
 """
 
 from collections.abc import Mapping
@@ -30,7 +31,7 @@ class NicCounters:
         sent_data_packets: request packets, retransmissions included; retransmitted_packets: those sent before.
         received_data_packets: request packets for a QP that takes them.
         rx_malformed, rx_wrong_address, rx_unknown_qp, rx_qp_not_ready: RoCE packets dropped, by reason.
-        rx_other_frames: frames that are not RoCE.
+        rx_other_frames: frames that are not RoCE. peak_control_frames: the most ACKs and NAKs that ever waited to go.
     """
 
     out_of_sequence: int = 0
@@ -64,18 +65,9 @@ class NicCounters:
     rx_unknown_qp: int = 0
     rx_qp_not_ready: int = 0
     rx_other_frames: int = 0
+    peak_control_frames: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class NicStatistics:
-    """A snapshot of a NIC: its counters by name, and `peak_control_frames`, the most ACKs and NAKs that ever waited."""
-
-    name: str
-    queue_pairs: int
-    peak_control_frames: int
-    counters: Mapping[str, int]
-
-
-def snapshot(name: str, queue_pairs: int, peak_control_frames: int, counters: NicCounters) -> NicStatistics:
-    """Return a frozen copy of `counters`."""
-    return NicStatistics(name, queue_pairs, peak_control_frames, MappingProxyType(asdict(counters)))
+def snapshot(counters: NicCounters) -> Mapping[str, int]:
+    """Return a frozen copy of `counters`, by name."""
+    return MappingProxyType(asdict(counters))

@@ -4,10 +4,10 @@
       any --------------------> ERROR       retries ran out, the peer refused a request, or the application says so
       any --------------------> RESET       the QP can be used again
 
-Everything about which event a QP may see when, lives here and nowhere else. An event that is not in the state's row is refused: a
-call by an exception (`StateError`), a packet by dropping it, which is what a NIC does with packets for a QP that is
-not ready for them. Not in the table: SQD (send queue drain), which nothing here asks for, and SQE, which exists only
-for unreliable transports (a reliable connection goes to ERROR on any send queue error).
+Everything about which event a QP may see when, lives here and nowhere else. An event that is not in the state's row is
+refused: a call by an exception (`StateError`), a packet by dropping it, which is what a NIC does with packets for a QP
+that is not ready for them. Not in the table: SQD (send queue drain), which nothing here asks for, and SQE, which exists
+only for unreliable transports (a reliable connection goes to ERROR on any send queue error).
 
 References: InfiniBand Architecture Specification, volume 1, section 10.3.1 (the clauses beside the rows);
 ibv_modify_qp(3) for the names.

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 MAXIMUM_MESSAGE_BYTES = 2**31
-"""The longest message of a reliable connection (IBTA volume 1, 9.7.1)."""
+"""The longest message of a reliable connection."""
 
 
 class WorkOpcode(Enum):
@@ -83,7 +83,9 @@ class SendRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReceiveRequest:
-    """A work request for the receive queue: where a SEND's payload may go. One for a WRITE with immediate needs none."""
+    """A work request for the receive queue: where a SEND's payload may go. One for a WRITE with immediate needs
+    none.
+    """
 
     work_id: int
     region: MemoryRegion | None = None

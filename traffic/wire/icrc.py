@@ -1,10 +1,11 @@
 """The invariant CRC (ICRC): a CRC-32 over everything that no switch may change on the way.
 
-The CRC runs over eight 0xFF bytes (where InfiniBand has its local routing header), the IP header, UDP, BTH, extension headers,
-payload and pad. Fields that switches rewrite count as all ones: IPv4 TOS, TTL and header checksum; IPv6 traffic class,
-flow label and hop limit; the UDP checksum; and the byte of the BTH that holds FECN and BECN. So a switch may mark
-congestion, decrement the TTL or rewrite the DSCP and the ICRC stays right. The Ethernet header and VLAN tags are not covered.
-The CRC is the usual one (reflected polynomial 0xEDB88320, as in zlib) and stands little-endian in the last four bytes.
+The CRC runs over eight 0xFF bytes (where InfiniBand has its local routing header), the IP header, UDP, BTH, extension
+headers, payload and pad. Fields that switches rewrite count as all ones: IPv4 TOS, TTL and header checksum; IPv6
+traffic class, flow label and hop limit; the UDP checksum; and the byte of the BTH that holds FECN and BECN. So a switch
+may mark congestion, decrement the TTL or rewrite the DSCP and the ICRC stays right. The Ethernet header and VLAN tags
+are not covered. The CRC is the usual one (reflected polynomial 0xEDB88320, as in zlib) and stands little-endian in the
+last four bytes.
 
 `isal` computes a CRC of 4 KiB in 0.12 us on the machine where this was chosen; zlib takes 1.16 us, zlib-ng 0.12 us.
 

@@ -1,20 +1,22 @@
 """RoCEv2 as scapy layers: what defines the wire format here, and what reads a capture field by field.
 
-scapy ships a BTH and a CNP. This module adds what it lacks: the extension headers, the pad and its count in the BTH, the
-AETH's syndrome by its parts, bindings for every opcode of the RC transport, and a check of a received ICRC. Build frames as
+scapy ships a BTH and a CNP. This module adds what it lacks: the extension headers, the pad and its count in the BTH,
+the AETH's syndrome by its parts, bindings for every opcode of the RC transport, a check of a received ICRC. A frame:
 
     Ether() / IP() / UDP(sport=49152, dport=4791, chksum=0) / BTH(opcode=Opcode.RDMA_WRITE_ONLY) / RETH() / b"hello"
 
-Always give `sport`: scapy's default of 53 makes it read the frame as DNS. A build takes about a millisecond, so frames by
-the thousand come from `traffic.wire.template`, which asks this module for one frame a queue pair.
+Always give `sport`: scapy's default of 53 makes it read the frame as DNS. A build takes about a millisecond, so frames
+by the thousand come from `traffic.wire.template`, which asks this module for one frame a queue pair.
 
 Importing this module registers the layers with scapy and replaces scapy's own BTH on UDP port 4791.
 """
 
 import ipaddress
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
+import traffic.wire.lazy_routes  # noqa: F401 - before scapy's layers, which look for routing tables
+
+# isort: split
 from scapy.contrib import roce
 from scapy.fields import (
     BitEnumField,
@@ -38,12 +40,12 @@ from traffic.wire.icrc import icrc
 from traffic.wire.opcodes import DEFAULT_PARTITION_KEY, ICRC_BYTES, ROCE_UDP_PORT, SHAPES, Extension, Opcode
 
 CNPPadding = roce.CNPPadding
-OPCODE_NAMES = {code: name for code, name in roce._bth_opcodes.items()} | {
+OPCODE_NAMES: dict[int, str] = dict(roce._bth_opcodes) | {
     int(opcode): opcode.name if opcode is Opcode.CNP else f"RC_{opcode.name}" for opcode in Opcode
 }
 
 
-class _PadField(StrField):  # type: ignore[misc]  # scapy's fields are untyped
+class _PadField(StrField):
     """The pad between payload and ICRC; as long as `padcount` says, which comes from the payload when not given."""
 
     def getfield(self, pkt: Any, s: Any) -> tuple[Any, bytes]:
@@ -52,14 +54,13 @@ class _PadField(StrField):  # type: ignore[misc]  # scapy's fields are untyped
         return (s[count:], bytes(s[:count])) if count else (s, b"")
 
 
-class BTH(roce.BTH):  # type: ignore[misc]  # scapy's layers are untyped
+class BTH(roce.BTH):
     """Base transport header, with the packet's trailers: pad and ICRC.
 
     `padcount`, `pad` and `icrc` are filled in on build when not given; the ICRC needs IP and UDP below.
     """
 
     name = "BTH"
-    payload_guess: ClassVar[list[Any]] = []  # not those of the parent, which binds scapy's own AETH
     fields_desc = [  # noqa: RUF012 - scapy's way to declare fields
         ByteEnumField("opcode", 0, OPCODE_NAMES),
         BitField("solicited", 0, 1),
@@ -94,25 +95,20 @@ class BTH(roce.BTH):  # type: ignore[misc]  # scapy's layers are untyped
     def _icrc_bytes(self, bth_and_body: bytes) -> bytes:
         """Return the ICRC as it stands on the wire; zeros when there is no IP below, which the ICRC covers."""
         udp = self.underlayer
-        ip = udp.underlayer if isinstance(udp, UDP) else None
-        if not isinstance(ip, (IP, IPv6)):
+        if not isinstance(udp, UDP) or not isinstance(udp.underlayer, (IP, IPv6)):
             return bytes(ICRC_BYTES)
-        below = ip.__class__(**_own_fields(ip)) / UDP(**_own_fields(udp))
+        ip = udp.underlayer
+        below = ip.__class__(**ip.fields) / UDP(**udp.fields)
         frame = bytes(Ether(src="00:00:00:00:00:00", dst="00:00:00:00:00:00") / below / Raw(bth_and_body + bytes(4)))
         return icrc(frame).to_bytes(ICRC_BYTES, "little")
 
 
-def _own_fields(layer: Any) -> dict[str, Any]:
-    """Return the fields of a layer without those that scapy derived from its payload."""
-    return dict(layer.fields)
-
-
-class _ExtensionHeader(Packet):  # type: ignore[misc]  # scapy's layers are untyped
+class _ExtensionHeader(Packet):
     """A header behind the BTH. What follows is the opcode's business, so the BTH is asked."""
 
     extension: Extension
 
-    def guess_payload_class(self, payload: bytes) -> Any:
+    def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ARG002 - the bytes don't tell, the opcode does
         bth = self.underlayer
         while bth is not None and not isinstance(bth, BTH):
             bth = bth.underlayer
@@ -182,7 +178,7 @@ class AtomicAckETH(_ExtensionHeader):
 
     name = "AtomicAckETH"
     extension = Extension.ATOMIC_ACK_ETH
-    fields_desc = [XLongField("original", 0)]  # noqa: RUF012
+    fields_desc = [XLongField("value_before", 0)]  # noqa: RUF012
 
 
 LAYERS: dict[Extension, Any] = {
@@ -197,6 +193,7 @@ LAYERS: dict[Extension, Any] = {
 
 
 def _bind() -> None:
+    BTH.payload_guess = []  # not those of scapy's BTH, which lead to its own AETH
     split_layers(UDP, roce.BTH, dport=ROCE_UDP_PORT)
     bind_layers(UDP, BTH, dport=ROCE_UDP_PORT)
     for opcode, shape in SHAPES.items():
@@ -207,26 +204,10 @@ def _bind() -> None:
 _bind()
 
 
-def stored_icrc(packet: Any) -> int:
-    """Return the ICRC that a built or dissected packet carries, as a number (the wire has it little-endian)."""
-    return int.from_bytes(bytes(packet)[-ICRC_BYTES:] if packet[BTH].icrc is None else _icrc_field(packet), "little")
-
-
-def _icrc_field(packet: Any) -> bytes:
-    return int(packet[BTH].icrc).to_bytes(ICRC_BYTES, "big")
-
-
-def icrc_is_right(packet: Any) -> bool:
-    """Return whether the ICRC of a dissected Ethernet frame is right; over the bytes as received, not as rebuilt."""
-    return icrc(packet.original or bytes(packet)) == stored_icrc(packet)
-
-
-def headers(packet: Any) -> Iterator[Any]:
-    """Yield the BTH of a dissected frame and the layers behind it."""
-    layer = packet[BTH]
-    while layer:
-        yield layer
-        layer = layer.payload
+def icrc_is_right(packet: Packet) -> bool:
+    """Return whether the ICRC of a dissected Ethernet frame is right, over the bytes as they were received."""
+    expected = icrc(packet.original).to_bytes(ICRC_BYTES, "little")
+    return bool(packet[BTH].icrc == int.from_bytes(expected, "big"))
 
 
 def skeleton(
@@ -240,10 +221,11 @@ def skeleton(
     ttl: int,
 ) -> bytes:
     """Return a frame with an empty SEND_ONLY, for `traffic.wire.template` to patch. Raises ValueError for mixed IPs."""
-    source, destination = ipaddress.ip_address(source_ip), ipaddress.ip_address(destination_ip)
-    if source.version != destination.version:
+    version = ipaddress.ip_address(source_ip).version
+    if ipaddress.ip_address(destination_ip).version != version:
         raise ValueError(f"expected two IPv4 or two IPv6 addresses, found {source_ip} and {destination_ip}")
-    if source.version == 4:
+    ip: Packet
+    if version == 4:
         ip = IP(src=source_ip, dst=destination_ip, tos=traffic_class, ttl=ttl, flags="DF", id=0)
     else:
         ip = IPv6(src=source_ip, dst=destination_ip, tc=traffic_class, hlim=ttl, fl=0)

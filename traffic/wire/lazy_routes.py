@@ -1,8 +1,8 @@
-"""Imported before scapy's layers: keeps scapy from reading the machine's routing tables until somebody asks for a route.
+"""Imported before scapy's layers: keeps scapy from reading the machine's routes until somebody asks for one.
 
-On import scapy reads all routes and interfaces over netlink, and where it finds them odd it logs warnings. Building and
-reading frames needs none of that (all addresses are given), and a run should not depend on what the machine has. So a stand-in
-takes the place of each table, and the first real use of it loads scapy's own. scripts that send with scapy keep working.
+On import scapy reads the routes over netlink and logs a warning where it finds them odd. Building and reading frames
+needs none of that (all addresses are given), and a run should not depend on what routes a machine has. So a stand-in
+takes the place of each table, and its first real use loads scapy's own: scripts that send with scapy keep working.
 """
 
 import importlib
@@ -16,6 +16,9 @@ class _LazyTable:
 
     def __init__(self, name: str, module: str) -> None:
         self.__dict__.update(_name=name, _module=module)
+
+    def __bool__(self) -> bool:
+        return False  # how scapy asks whether the table is loaded
 
     def __getattr__(self, attribute: str) -> Any:
         setattr(conf, self._name, None)

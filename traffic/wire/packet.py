@@ -5,7 +5,8 @@ for the ICRC with one OR of a big integer, and hands the payload out as a view. 
 does: check lengths and opcode, verify the ICRC, strip headers and pad. Whether the packet makes sense to its queue pair
 (PSN, order, keys) is for the queue pair to say.
 
-Known limits: an IPv4 header with options and IPv6 extension headers are not RoCEv2 here; the IP header checksum is not verified.
+Known limits: an IPv4 header with options and IPv6 extension headers are not RoCEv2 here; the IP header checksum is not
+verified.
 """
 
 from struct import Struct
@@ -81,7 +82,7 @@ class RocePacket:
         traffic_class: the whole TOS or traffic class byte, ECN bits included.
         source_port: UDP source port, the flow's entropy.
         remote_address: RETH or AtomicETH: virtual address at the receiver, else None.
-        rkey: RETH or AtomicETH: key of the memory region there; of SEND with invalidate: the key to invalidate; else None.
+        rkey: RETH or AtomicETH: key of the memory region there; IETH: the key to invalidate; else None.
         dma_length: RETH: bytes of the whole message, else None.
         immediate: immediate data, 32 bits, else None.
         syndrome: AETH syndrome (see `traffic.wire.aeth`), else None.
@@ -193,7 +194,8 @@ def addresses(frame: bytes) -> tuple[bytes, bytes] | None:
 def _parse_ipv4(frame: bytes, start: int) -> RocePacket | None:
     body = start + IPV4_HEADERS_BYTES
     if len(frame) < body:
-        return _short(frame, start + 9, start + 20)
+        _check_not_cut(frame, start + 9, start + 20)
+        return None
     (
         version, traffic_class, ip_bytes, fragment, protocol,
         source_port, destination_port, udp_bytes, opcode, flags, qp_word, psn_word,
@@ -212,7 +214,8 @@ def _parse_ipv4(frame: bytes, start: int) -> RocePacket | None:
 def _parse_ipv6(frame: bytes, start: int) -> RocePacket | None:
     body = start + IPV6_HEADERS_BYTES
     if len(frame) < body:
-        return _short(frame, start + 6, start + 40)
+        _check_not_cut(frame, start + 6, start + 40)
+        return None
     (
         first_word, payload_bytes, next_header,
         source_port, destination_port, udp_bytes, opcode, flags, qp_word, psn_word,
@@ -292,8 +295,8 @@ def _read_extensions(packet: RocePacket, layout: int, view: memoryview, body: in
         packet.payload = view[body + _ATOMIC_TARGET_BYTES : payload_end]
 
 
-def _short(frame: bytes, protocol_at: int, udp_at: int) -> None:
-    """Say what a frame too short for IP, UDP and BTH is: None, or a RoCEv2 packet that was cut."""
+def _check_not_cut(frame: bytes, protocol_at: int, udp_at: int) -> None:
+    """Raise MalformedPacket when a frame too short for IP, UDP and BTH was going to be a RoCEv2 packet."""
     if len(frame) < udp_at + 4 or frame[protocol_at] != _UDP_PROTOCOL:
         return
     if frame[udp_at + 2] << 8 | frame[udp_at + 3] == ROCE_UDP_PORT:
@@ -315,6 +318,6 @@ def _contradiction(opcode: int, flags: int, rest_bytes: int) -> MalformedPacket:
         return MalformedPacket(f"expected transport version 0, found {flags & 0x0F}")
     pad = flags >> 4 & 3
     return MalformedPacket(
-        f"expected {EXTENSION_BYTES[opcode]} B of extension headers for {Opcode(opcode).name}, a payload and {pad} B of "
-        f"pad, in all a multiple of 4, found {rest_bytes} B"
+        f"expected {EXTENSION_BYTES[opcode]} B of extension headers for {Opcode(opcode).name}, a payload and "
+        f"{pad} B of pad, in all a multiple of 4, found {rest_bytes} B"
     )

@@ -1,9 +1,9 @@
 """Frames by template: what scapy builds in a millisecond, patched in two microseconds.
 
 One direction of a queue pair sends frames that differ only in opcode, PSN, lengths and contents. So scapy builds one
-frame when the template is made (the format stays defined in one place, `traffic.wire.layers`), and `emit` patches it. For
-each (opcode, length) the finished bytes up to the PSN are kept, IP checksum included, and beside them the state of the
-CRC after those bytes; a packet then costs the CRC of its own bytes and one join.
+frame when the template is made (the format stays defined in one place, `traffic.wire.layers`), and `emit` patches it.
+For each (opcode, length) the finished bytes up to the PSN are kept, IP checksum included, and beside them the state of
+the CRC after those bytes; a packet then costs the CRC of its own bytes and one join.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from traffic.wire.icrc import (
     IPV6_MASK,
     UDP_BYTES,
 )
-from traffic.wire.opcodes import BTH_BYTES, EXTENSION_BYTES, ICRC_BYTES, Opcode
+from traffic.wire.opcodes import BTH_BYTES, EXTENSION_BYTES, ICRC_BYTES, SHAPES, Opcode
 from traffic.wire.psn import PSN_MODULUS
 
 _WORD = Struct("!I")
@@ -57,7 +57,7 @@ def aeth(syndrome: int, msn: int) -> bytes:
 class FrameTemplate:
     """Makes the frames of one direction of a queue pair."""
 
-    __slots__ = ("_checksum_at", "_finished", "_ip_length_at", "_is_ipv4", "_mask", "_prefix")
+    __slots__ = ("_finished", "_is_ipv4", "_mask", "_prefix")
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class FrameTemplate:
 
 def ipv4_checksum(header: bytes | bytearray) -> int:
     """Return the ones' complement checksum of an IPv4 header whose checksum field is zero (RFC 791, RFC 1071)."""
-    total = sum(_SHORT.unpack_from(header, at)[0] for at in range(0, len(header), 2))
+    total: int = sum(_SHORT.unpack_from(header, at)[0] for at in range(0, len(header), 2))
     total = (total & 0xFFFF) + (total >> 16)
     return ~(total + (total >> 16)) & 0xFFFF
 
@@ -163,6 +163,11 @@ def _check_sizes(opcode: int, extension_bytes: int, payload_bytes: int) -> None:
     expected_bytes = EXTENSION_BYTES[opcode]
     if expected_bytes < 0:
         raise ValueError(f"expected an RC opcode or CNP, found {opcode:#04x}")
+    shape = SHAPES[Opcode(opcode)]
+    name = Opcode(opcode).name
     if extension_bytes != expected_bytes:
-        name = Opcode(opcode).name
         raise ValueError(f"expected {expected_bytes} B of extension headers for {name}, found {extension_bytes} B")
+    if payload_bytes and not shape.has_payload:
+        raise ValueError(f"expected no payload in {name}, found {payload_bytes} B")
+    if not shape.ends_message and (payload_bytes == 0 or payload_bytes % 4):
+        raise ValueError(f"expected a payload of a whole MTU in {name}, found {payload_bytes} B")

@@ -3,7 +3,7 @@
 On a NAK the requester goes back to the packet that the responder misses, and on a timeout to the oldest one that is not
 acknowledged. One lost packet thus costs what was in flight behind it.
 
-References: IBTA volume 1, 9.9.2.1.1 (requester error recovery).
+References: IBTA volume 1, 9.9.2 (requester error recovery).
 Known limits: packets already queued in the fabric still arrive and are dropped there as out of sequence.
 """
 

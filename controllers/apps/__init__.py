@@ -1,0 +1,1 @@
+"""The project's own Ryu applications, one file each: ``l3-ecmp`` is ``l3_ecmp.py``."""

@@ -1,0 +1,81 @@
+"""``rocelab doctor``: does this machine have what a run needs, and which command mends what it lacks?"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from testbed.errors import MachineError
+from testbed.outside.check import Check
+from testbed.outside.machine import checks
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the checks as a JSON array.")
+@click.pass_context
+def doctor(context: click.Context, as_json: bool) -> None:
+    """Check what a run needs and print the command that mends each thing missing.
+
+    Exit status 0 when a run would work here, 3 when not.
+    """
+    found = checks()
+    if as_json:
+        click.echo(json.dumps([asdict(check) for check in found], indent=2))
+    else:
+        console = Console(highlight=False)
+        if console.is_terminal:
+            console.print(table(found))
+        else:
+            click.echo(plain(found))
+        click.echo(verdict(found))
+    if failing(found):
+        context.exit(MachineError.exit_status)
+
+
+def failing(found: Sequence[Check]) -> list[Check]:
+    """Return the checks because of which a run would not work."""
+    return [check for check in found if check.required and not check.ok]
+
+
+def status(check: Check) -> str:
+    """Return the one word for a check: ``ok``, ``MISSING`` (a run needs it) or ``optional`` (better, not needed)."""
+    if check.ok:
+        return "ok"
+    return "MISSING" if check.required else "optional"
+
+
+def verdict(found: Sequence[Check]) -> str:
+    """Return the last line: whether a run would work."""
+    number = len(failing(found))
+    if number == 0:
+        return "A run would work here."
+    return f"A run would not work here: mend the {number} marked MISSING."
+
+
+def plain(found: Sequence[Check]) -> str:
+    """Return the checks as aligned lines, a remedy indented below its check."""
+    width = max(len(check.name) for check in found)
+    lines = []
+    for check in found:
+        lines.append(f"{status(check):8}  {check.name:{width}}  {check.found}")
+        if check.remedy:
+            lines.append(f"{'':8}  {'':{width}}  mend: {check.remedy}")
+    return "\n".join(lines)
+
+
+def table(found: Sequence[Check]) -> Table:
+    """Return the checks for a terminal. Commands are text, never markup, and stay whole for copying."""
+    colours = {"ok": "green", "MISSING": "bold red", "optional": "yellow"}
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("", "needed", "found"):
+        grid.add_column(heading, overflow="fold")
+    for check in found:
+        word = status(check)
+        grid.add_row(Text(word, style=colours[word]), Text(check.name), Text(check.found))
+        if check.remedy:
+            grid.add_row("", "", Text(check.remedy, style="bold cyan"))
+    return grid

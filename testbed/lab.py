@@ -1,0 +1,99 @@
+"""The real part of a run: Open vSwitch, Mininet and the controller, brought up in the sandbox and taken down again."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from testbed.fabric.plan import FabricPlan
+from testbed.outside import openvswitch
+from testbed.outside.controller import ControllerProcess
+from testbed.outside.network import CONTROLLER_ADDRESS, CONTROLLER_PORT, Network
+from testbed.outside.openvswitch import OpenVSwitch
+from testbed.outside.ovs_forwarder import OvsDatapath, OvsSwitch
+
+_READY_TIMEOUT_S = 60
+_COUNTER_PATIENCE_S = 5
+
+
+class Lab:
+    """A fabric that is up: every switch has its rules, and `datapath` forwards for the engine."""
+
+    def __init__(
+        self, plan: FabricPlan, open_vswitch: OpenVSwitch, controller: ControllerProcess, network: Network
+    ) -> None:
+        self.plan = plan
+        self.controller = controller
+        self.network = network
+        self.datapath = OvsDatapath(plan, network.taps, self.check)
+        self._open_vswitch = open_vswitch
+        self._looked_up_before = openvswitch.frames_looked_up()
+
+    @property
+    def forwarders(self) -> dict[str, OvsSwitch]:
+        """The forwarder of each switch."""
+        return self.datapath.switches
+
+    def check(self) -> None:
+        """Raise TestbedError when Open vSwitch or the controller has ended."""
+        self._open_vswitch.check()
+        self.controller.check()
+
+    def counter_differences(self) -> list[str]:
+        """Return every port whose frames Open vSwitch counts otherwise than the engine, and the datapath's own sum.
+
+        Open vSwitch may count a frame a moment after it has sent it, so a difference is looked at again before it is
+        one.
+        """
+        deadline = time.monotonic() + _COUNTER_PATIENCE_S
+        differences = self._differences()
+        while differences and time.monotonic() < deadline:
+            time.sleep(0.05)
+            differences = self._differences()
+        return differences
+
+    def _differences(self) -> list[str]:
+        found = []
+        for name, switch in self.datapath.switches.items():
+            counted = openvswitch.port_frames(name)
+            for number, port in switch.ports.items():
+                ours = (switch.frames_in[number], switch.frames_out[number])
+                if counted.get(number) != ours:
+                    found.append(f"{port.name}: engine {ours}, Open vSwitch {counted.get(number)} frames (in, out)")
+        ours_in = sum(sum(switch.frames_in.values()) for switch in self.datapath.switches.values())
+        looked_up = openvswitch.frames_looked_up() - self._looked_up_before
+        if looked_up != ours_in:
+            found.append(f"datapath: engine {ours_in} frames in, Open vSwitch took {looked_up} from its sockets")
+        return found
+
+
+@contextmanager
+def fabric_up(plan: FabricPlan, application: str, directory: Path = Path("/run/rocelab")) -> Iterator[Lab]:
+    """Bring the fabric of `plan` up under `application`, hand it over, take it down. Call inside the sandbox.
+
+    The controller starts while the network is built. Raises TestbedError, quoting the controller's or Open vSwitch's own
+    last lines, when one of them ends or a switch has no rules in time.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    open_vswitch = OpenVSwitch()
+    controller = ControllerProcess(application, plan, directory, listen=f"{CONTROLLER_ADDRESS}:{CONTROLLER_PORT}")
+    network = Network(plan)
+    try:
+        controller.start()
+        open_vswitch.start()
+        network.start()
+        for switch in plan.switches:
+            openvswitch.install_fence(switch.name)
+        controller.wait_ready(_READY_TIMEOUT_S)
+        lab = Lab(plan, open_vswitch, controller, network)
+        yield lab
+        lab.datapath.close()
+    finally:
+        network.close()
+        controller.stop()
+        open_vswitch.stop()
+
+
+def installed_rules(plan: FabricPlan) -> dict[str, tuple[str, str]]:
+    """Return (flows, groups) of each switch as Open vSwitch has them installed."""
+    return {switch.name: openvswitch.installed(switch.name) for switch in plan.switches}

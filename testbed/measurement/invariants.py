@@ -1,0 +1,79 @@
+"""What must hold in every run, whatever the scenario: asserted at its end, and part of its summary.
+
+    conservation      what is sent on a wire is delivered, lost with a reason or still on it; queues and switches alike
+    drops             every counted drop has been recorded with its place and reason
+    packets           request packets sent = received by a queue pair + dropped on the way
+    open_vswitch      Open vSwitch counts the frames of every port as the engine does, and took all of them
+    unsolicited       Open vSwitch put out no frame that the engine had not sent in
+    delivery          every finished transfer delivered each of its bytes once, and sums are the true ones
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from testbed.engine.fabric import ModelFabric
+from testbed.measurement.records import DropRecord, Invariant
+from traffic.results import CollectiveResult, FlowResult
+
+
+def invariants(
+    fabric: ModelFabric,
+    nics: Mapping[str, Mapping[str, int]],
+    drops: Sequence[DropRecord],
+    results: Sequence[CollectiveResult | FlowResult],
+    ovs_differences: Sequence[str],
+    unsolicited: int,
+) -> tuple[Invariant, ...]:
+    """Return each invariant with what was found. Call when no event is left."""
+    return (
+        _conservation(fabric),
+        _drops(fabric, nics, drops),
+        _packets(nics, drops),
+        _none("open_vswitch", ovs_differences, "Open vSwitch's port counters equal the engine's"),
+        _invariant("unsolicited", unsolicited == 0, f"{unsolicited} frames that nobody sent in"),
+        _delivery(results),
+    )
+
+
+def _invariant(name: str, ok: bool, detail: str) -> Invariant:
+    return Invariant(name, ok, detail)
+
+
+def _none(name: str, problems: Sequence[str], fine: str) -> Invariant:
+    return Invariant(name, not problems, "; ".join(problems) if problems else fine)
+
+
+def _conservation(fabric: ModelFabric) -> Invariant:
+    problems = [f"{imbalance.where}: {imbalance.detail}" for imbalance in fabric.conservation()]
+    sent = sum(wire.sent_frames for wire in fabric.transmitters.values())
+    return _none("conservation", problems, f"{sent} frames sent on wires, each delivered or lost with a reason")
+
+
+def _drops(fabric: ModelFabric, nics: Mapping[str, Mapping[str, int]], drops: Sequence[DropRecord]) -> Invariant:
+    at_nics = sum(counters[name] for counters in nics.values() for name in _NIC_DROP_COUNTERS)
+    counted = sum(fabric.drops_by_reason().values()) + at_nics
+    return _invariant("drops", counted == len(drops), f"{counted} drops counted, {len(drops)} recorded with a reason")
+
+
+_NIC_DROP_COUNTERS = ("rx_icrc_encapsulated", "rx_malformed", "rx_wrong_address", "rx_unknown_qp", "rx_qp_not_ready")
+
+
+def _packets(nics: Mapping[str, Mapping[str, int]], drops: Sequence[DropRecord]) -> Invariant:
+    sent = sum(counters["sent_data_packets"] for counters in nics.values())
+    received = sum(counters["received_data_packets"] for counters in nics.values())
+    dropped = Counter(record.kind for record in drops)["data"]
+    return _invariant(
+        "packets", sent == received + dropped, f"{sent} data packets sent, {received} received, {dropped} dropped"
+    )
+
+
+def _delivery(results: Sequence[CollectiveResult | FlowResult]) -> Invariant:
+    wrong = [_describe(result) for result in results if result.verified is False]
+    checked = sum(result.verified is True for result in results)
+    return _none("delivery", wrong, f"{checked} of {len(results)} results compared with the true ones")
+
+
+def _describe(result: CollectiveResult | FlowResult) -> str:
+    if isinstance(result, CollectiveResult):
+        return f"{result.kind} among {len(result.ranks)} ranks: {result.wrong_elements} wrong elements"
+    return f"flow {result.source} to {result.destination}: {result.wrong_bytes} wrong bytes"

@@ -1,0 +1,188 @@
+"""summary.json: every number of a run in one documented, stable file (docs/summary.md describes each key).
+
+Equal scenario and seed give equal bytes on every machine, but for the block `wall`: what depends on the machine, the
+fences that were needed to prove drops among it, is there and nowhere else. Fractions are rounded: Gb/s and seconds to
+three decimals, a rate of packet-hops to a whole number. All else is a whole number.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from testbed.engine.reasons import FAULT, ICRC, LINK_DOWN, OPENFLOW, SHARED_FULL
+from testbed.measurement.records import DropRecord, Measurements, OvsRecord, PortRecord, WallRecord
+from testbed.scenario.expectations import evaluate
+from traffic.results import CollectiveResult, FlowResult
+
+SUMMARY_FILE = "summary.json"
+_DECIMALS = 3
+_DATA_TYPE, _ELEMENT_BYTES, _OPERATION = "float32", 4, "sum"
+"""What the All-Reduces of a scenario add (`testbed.scenario.model.RingAllReduce`)."""
+
+_USUAL_REASONS = (FAULT, ICRC, LINK_DOWN, OPENFLOW, SHARED_FULL)
+"""Always in ``drops.by_reason``, so that a scenario can expect 0 of them."""
+
+Summary = dict[str, Any]
+
+
+def summary(measurements: Measurements) -> Summary:
+    """Return all results of a run as JSON values, expectations judged."""
+    found = _results(measurements)
+    expect = measurements.scenario.expect
+    expectations = [asdict(expectation) for expectation in evaluate(expect, found)]
+    invariants = [asdict(invariant) for invariant in measurements.invariants]
+    failed = measurements.failure is not None and not _failure_is_expected(expect)
+    return {
+        "ok": not failed and all(item["ok"] for item in (*expectations, *invariants)),
+        **found,
+        "expectations": expectations,
+        "invariants": invariants,
+        "wall": _wall(measurements.wall, measurements.ovs),
+    }
+
+
+def _failure_is_expected(expect: Mapping[str, Any]) -> bool:
+    """Whether the scenario says itself what is to fail, in an expectation of a `failed` or `failure`."""
+    return any(path.rsplit(".", 1)[-1] in ("failed", "failure") for path in expect)
+
+
+def _results(measurements: Measurements) -> Summary:
+    plan = measurements.plan
+    return {
+        "title": measurements.scenario.title,
+        "seed": measurements.scenario.seed,
+        "clock": "virtual",
+        "fabric": {
+            "topology": plan.topology,
+            "hosts": len(plan.hosts),
+            "switches": len(plan.switches),
+            "links": len(plan.links),
+        },
+        "duration_ps": measurements.duration_ps,
+        "failure": measurements.failure,
+        "collectives": [_collective(result) for result in measurements.collectives],
+        "flows": [_flow(result) for result in measurements.flows],
+        "drops": _drops(measurements.drops),
+        "retransmitted_packets": measurements.retransmitted_packets,
+        "nic": {name: dict(counters) for name, counters in measurements.nics.items()},
+        "ports": {record.name: _port(record) for record in measurements.ports},
+        "ovs": _ovs(measurements.ovs),
+        **({"extra": dict(measurements.extra)} if measurements.extra else {}),
+        "versions": dict(measurements.versions),
+        "scenario": measurements.scenario.model_dump(mode="json"),
+    }
+
+
+def _collective(result: CollectiveResult) -> Summary:
+    stalls = [result.stall_ps_by_rank[rank] for rank in result.ranks]
+    return {
+        "kind": result.kind,
+        "algorithm": result.algorithm,
+        "ranks": len(result.ranks),
+        "hosts": list(result.ranks),
+        "size_bytes": result.size_bytes,
+        "elements": result.size_bytes // _ELEMENT_BYTES,
+        "data_type": _DATA_TYPE,
+        "operation": _OPERATION,
+        "iterations": result.iterations,
+        "start_ps": result.start_ps,
+        "end_ps": result.end_ps,
+        "time_ps": result.time_ps,
+        "ideal_ps": result.ideal_ps,
+        "algbw_gbps": _rounded(result.algbw_gbps),
+        "busbw_gbps": _rounded(result.busbw_gbps),
+        "verified": result.verified,
+        "wrong_elements": result.wrong_elements,
+        "failed": result.failure is not None,
+        "failure": result.failure,
+        "stall_max_ps": max(stalls),
+        "stall_mean_ps": sum(stalls) // len(stalls),
+        "stall_ps_by_rank": dict(zip(result.ranks, stalls, strict=True)),
+    }
+
+
+def _flow(result: FlowResult) -> Summary:
+    return {
+        "source": result.source,
+        "destination": result.destination,
+        "size_bytes": result.size_bytes,
+        "start_ps": result.start_ps,
+        "end_ps": result.end_ps,
+        "time_ps": result.time_ps,
+        "ideal_ps": result.ideal_ps,
+        "goodput_gbps": _rounded(result.goodput_gbps),
+        "verified": result.verified,
+        "wrong_bytes": result.wrong_bytes,
+        "failed": result.failure is not None,
+        "failure": result.failure,
+    }
+
+
+def _drops(drops: Sequence[DropRecord]) -> Summary:
+    by_reason = Counter(record.reason for record in drops)
+    by_port: dict[str, Counter[str]] = {}
+    for record in drops:
+        by_port.setdefault(record.where, Counter())[record.reason] += 1
+    return {
+        "total": len(drops),
+        "by_reason": {reason: by_reason[reason] for reason in sorted({*_USUAL_REASONS, *by_reason})},
+        "by_port": {where: dict(sorted(counts.items())) for where, counts in sorted(by_port.items())},
+        "first": asdict(drops[0]) if drops else None,
+    }
+
+
+def _port(record: PortRecord) -> Summary:
+    return {
+        "peer": record.peer,
+        "rate_bps": record.rate_bps,
+        "sent_frames": record.sent_frames,
+        "sent_bytes": record.sent_bytes,
+        "data_packets": record.data_packets,
+        "busy_ps": record.busy_ps,
+        "peak_queue_bytes": record.peak_queue_bytes,
+        "dropped": sum(record.dropped.values()),
+    }
+
+
+def _ovs(record: OvsRecord) -> Summary:
+    """Fences are left out: how many it takes depends on how long the machine kept Open vSwitch waiting."""
+    return {
+        "frames_in": record.frames_in - record.fences,
+        "frames_out": record.frames_out - record.fences,
+        "unsolicited": record.unsolicited,
+        "flow_mods": record.flow_mods,
+        "group_mods": record.group_mods,
+        "packet_ins": record.packet_ins,
+        "packet_outs": record.packet_outs,
+    }
+
+
+def _wall(record: WallRecord, ovs: OvsRecord) -> Summary:
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    return {
+        **{name: _rounded(value) for name, value in values.items()},
+        "packet_hops_per_second": round(record.packet_hops_per_second),
+        "fences": ovs.fences,
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return round(value, _DECIMALS) if isinstance(value, float) else value
+
+
+def as_text(result: Summary) -> str:
+    """Return the text of summary.json for `result`."""
+    return json.dumps(result, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_summary(directory: Path, result: Summary) -> Path:
+    """Write summary.json into `directory`, whole or not at all: whoever finds it, finds a finished run."""
+    path = directory / SUMMARY_FILE
+    unfinished = directory / f".{SUMMARY_FILE}.tmp"
+    unfinished.write_text(as_text(result), encoding="utf-8")
+    os.replace(unfinished, path)
+    return path

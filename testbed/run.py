@@ -1,0 +1,169 @@
+"""One run: from a checked scenario to a run directory. Everything else is a stage that this file calls in its order.
+
+A run is a function of scenario and seed: it has no other state, and all that it leaves is its directory.
+"""
+
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.engine.fabric import ModelFabric
+from testbed.engine.faults import impair
+from testbed.engine.loop import EventLoop
+from testbed.errors import TestbedError
+from testbed.fabric.build import build_plan
+from testbed.fabric.plan import FabricPlan, Port
+from testbed.lab import Lab, fabric_up
+from testbed.measurement.capture import PortCapture
+from testbed.measurement.invariants import invariants
+from testbed.measurement.recorder import DropRecorder
+from testbed.measurement.records import Measurements, OvsRecord, PortRecord, WallRecord
+from testbed.measurement.versions import versions
+from testbed.outside import openvswitch
+from testbed.scenario.model import Scenario
+from traffic.nic import Nic
+from traffic.results import CollectiveResult, FlowResult
+from traffic.work import Job, start_workload
+
+_EVENTS_A_TURN = 20_000
+"""Events between two looks at the processes a run depends on, and at the progress bar."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a run is carried out, apart from what it runs.
+
+    `started` is the wall time (time.monotonic) at which the user's command began; `progress` is called now and then with
+    the engine's state; `capture_path` is where a pcapng of the scenario's ports goes.
+    """
+
+    directory: Path
+    started: float
+    progress: Callable[["Running"], None]
+
+
+class Running:
+    """A run under way: the model with real switches beneath it."""
+
+    def __init__(self, scenario: Scenario, plan: FabricPlan, lab: Lab) -> None:
+        self.scenario = scenario
+        self.plan = plan
+        self.loop = EventLoop()
+        self.recorder = DropRecorder(plan, self.loop)
+        self.nics = {
+            nic.name: Nic(nic, self.loop, ip_version=plan.ip_version, on_drop=self.recorder.on_drop)
+            for nic in plan.nics
+        }
+        self.fabric = ModelFabric(plan, self.loop, lab.forwarders, self.nics, self.recorder.on_drop)
+        impair(plan, self.fabric.transmitters, scenario.faults, scenario.seed)
+        self.jobs: list[Job] = []
+        self._lab = lab
+
+    def start(self) -> None:
+        """Start the workload: the first packets go out when the clock runs."""
+        self.jobs = start_workload(
+            self.scenario.workload, self.plan, self.nics, self.loop, self.scenario.seed, self.scenario.transport
+        )
+
+    def finish(self, progress: Callable[["Running"], None]) -> None:
+        """Run until every job is done and every frame has arrived. Raises TestbedError when the model stops short."""
+        while self.loop.run_events(_EVENTS_A_TURN):
+            self._lab.check()
+            progress(self)
+        waiting = [job for job in self.jobs if not job.done]
+        if waiting:
+            raise TestbedError(
+                "the model came to a stop with work left: " + "; ".join(job.waiting_for() for job in waiting)
+            )
+        progress(self)
+
+
+def run(scenario: Scenario, options: RunOptions) -> Measurements:
+    """Carry out `scenario` and return what was measured. Call inside the sandbox."""
+    plan = build_plan(scenario.fabric)
+    with fabric_up(plan, scenario.controller.app) as lab:
+        running = Running(scenario, plan, lab)
+        running.start()
+        captured = _captured_ports(scenario, plan)
+        with PortCapture.of(running.fabric, options.directory / "capture.pcapng", captured):
+            first_packet = time.monotonic()
+            running.finish(options.progress)
+            finished = time.monotonic()
+        return _measurements(running, lab, options.started, first_packet, finished)
+
+
+def _captured_ports(scenario: Scenario, plan: FabricPlan) -> tuple[str, ...]:
+    capture = scenario.measure.capture
+    return tuple(port.name for port in plan.ports()) if capture == "all" else capture
+
+
+def _measurements(running: Running, lab: Lab, started: float, first_packet: float, finished: float) -> Measurements:
+    results = [result for job in running.jobs for result in job.results()]
+    nics = {name: dict(nic.statistics().counters) for name, nic in running.nics.items()}
+    fabric, drops = running.fabric, tuple(running.recorder.records)
+    ovs = _ovs_record(lab)
+    return Measurements(
+        scenario=running.scenario,
+        plan=running.plan,
+        versions=versions(open_vswitch=openvswitch.version(), controller=lab.controller_version),
+        duration_ps=max(result.end_ps for result in results),
+        collectives=tuple(result for result in results if isinstance(result, CollectiveResult)),
+        flows=tuple(result for result in results if isinstance(result, FlowResult)),
+        failure=next((result.failure for result in results if result.failure), None),
+        drops=drops,
+        ports=tuple(_port_record(running, port) for port in running.plan.ports()),
+        nics=nics,
+        retransmitted_packets=sum(counters["retransmitted_packets"] for counters in nics.values()),
+        ovs=ovs,
+        invariants=invariants(fabric, nics, drops, results, lab.counter_differences(), ovs.unsolicited),
+        wall=_wall_record(fabric, started, first_packet, finished),
+        extra={},
+    )
+
+
+def _ovs_record(lab: Lab) -> OvsRecord:
+    switches = lab.datapath.switches.values()
+    counts = lab.controller.status()
+    return OvsRecord(
+        frames_in=sum(sum(switch.frames_in.values()) for switch in switches),
+        frames_out=sum(sum(switch.frames_out.values()) for switch in switches),
+        fences=lab.datapath.fences,
+        unsolicited=lab.datapath.unsolicited,
+        flow_mods=counts.flow_mods,
+        group_mods=counts.group_mods,
+        packet_ins=counts.packet_ins,
+        packet_outs=counts.packet_outs,
+    )
+
+
+def _port_record(running: Running, port: Port) -> PortRecord:
+    wire = running.fabric.transmitters[port.name]
+    switch_port = running.fabric.ports.get(port.name)
+    dropped = dict(wire.lost)
+    if switch_port is not None:
+        dropped.update(switch_port.queue.dropped)
+    return PortRecord(
+        name=port.name,
+        node=port.node,
+        peer=running.plan.far_end(port.name).node,
+        rate_bps=wire.rate_bps,
+        sent_frames=wire.sent_frames,
+        sent_bytes=wire.sent_bytes,
+        data_packets=wire.data_hops,
+        busy_ps=wire.busy_ps,
+        peak_queue_bytes=switch_port.queue.peak_bytes if switch_port else 0,
+        dropped=dropped,
+    )
+
+
+def _wall_record(fabric: ModelFabric, started: float, first_packet: float, finished: float) -> WallRecord:
+    seconds = finished - first_packet
+    return WallRecord(
+        seconds=seconds,
+        startup_seconds=first_packet - started,
+        packet_hops=fabric.data_hops,
+        packet_hops_per_second=fabric.data_hops / seconds,
+        peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    )

@@ -1,0 +1,189 @@
+"""What the schema cannot say: names that must exist, orders and sums. Each check is a generator of problems.
+
+The names come from the plan of the fabric that the scenario asks for. Checks work on a whole scenario in which broken
+parts have stand-ins; `Draft.sound` tells these apart, so that only true mistakes are reported, and all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from testbed.fabric.build import build_plan
+from testbed.fabric.plan import FabricPlan
+from testbed.scenario import wording
+from testbed.scenario.document import Document, KeyPath, Mistake
+from testbed.scenario.expectations import SUMMARY_NAMES, BadCondition, condition
+from testbed.scenario.model import Flows, LinkDown, RingAllReduce, Scenario
+from testbed.scenario.quantities import TIME
+
+ELEMENT_BYTES = 4
+"""Size of a float32, the element of every collective."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake, before it has a place: that of the value at `path`, or of its key."""
+
+    path: KeyPath
+    text: str
+    at_key: bool = False
+
+
+Problems = Iterator[Problem]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A scenario with stand-ins at the paths `broken`, and the plan of its fabric."""
+
+    scenario: Scenario
+    plan: FabricPlan
+    broken: frozenset[KeyPath]
+
+    def sound(self, *path: str | int) -> bool:
+        """Whether the value at `path` is the user's: it is not, holds no, and is in no stand-in."""
+        return not any(broken[: len(path)] == path[: len(broken)] for broken in self.broken)
+
+    @property
+    def names_known(self) -> bool:
+        """Whether the plan's names are those that the user asked for."""
+        return self.sound("fabric", "topology") and self.sound("fabric", "nics_per_host")
+
+
+def check_semantics(document: Document, scenario: Scenario, broken: set[KeyPath]) -> list[Mistake]:
+    """Return all mistakes that only the whole scenario shows."""
+    draft = Draft(scenario, build_plan(scenario.fabric), frozenset(broken))
+    return [
+        Mistake((document.key_place if problem.at_key else document.value_place)(problem.path), problem.path, problem.text)
+        for check in _CHECKS
+        for problem in check(draft)
+    ]
+
+
+# --- workload --------------------------------------------------------------------------------------------------------
+
+
+def _workload(draft: Draft) -> Problems:
+    for index, work in enumerate(draft.scenario.workload):
+        path: KeyPath = ("workload", index)
+        if not draft.sound(*path, "kind"):
+            continue
+        if isinstance(work, RingAllReduce):
+            yield from _ranks(draft, work, path)
+            yield from _elements(draft, work, path)
+        else:
+            yield from _pattern(draft, work, path)
+            yield from _flows(draft, work, path)
+
+
+def _ranks(draft: Draft, work: RingAllReduce, path: KeyPath) -> Problems:
+    if work.ranks == "all":
+        if draft.sound(*path, "ranks") and draft.names_known and len(draft.plan.hosts) < 2:
+            yield Problem(path, wording.too_few_hosts(len(draft.plan.hosts)))
+        return
+    if len(work.ranks) < 2:
+        yield Problem((*path, "ranks"), wording.too_few_ranks(len(work.ranks)))
+    yield from _names(draft, work.ranks, (*path, "ranks"), "host", list(draft.plan.host_by_name))
+
+
+def _elements(draft: Draft, work: RingAllReduce, path: KeyPath) -> Problems:
+    """Sizes are of whole elements. They need not be a multiple of the ranks: parts may differ by one element."""
+    sizes = {"size": work.size, "chunk": work.chunk}
+    for key, size_bytes in sizes.items():
+        if size_bytes is not None and size_bytes % ELEMENT_BYTES and draft.sound(*path, key):
+            yield Problem((*path, key), wording.not_whole_elements(size_bytes))
+    ranks = len(draft.plan.hosts) if work.ranks == "all" else len(work.ranks)
+    ranks_known = draft.sound(*path, "ranks") and (work.ranks != "all" or draft.names_known)
+    if ranks_known and draft.sound(*path, "size") and not work.size % ELEMENT_BYTES and work.size < ELEMENT_BYTES * ranks:
+        yield Problem((*path, "size"), wording.less_than_an_element_each(work.size, ranks))
+
+
+def _pattern(draft: Draft, work: Flows, path: KeyPath) -> Problems:
+    """Either a pattern with a size, or listed flows."""
+    if not all(draft.sound(*path, key) for key in ("pattern", "size", "flows")):
+        return
+    if work.pattern == "listed":
+        if work.size is not None:
+            yield Problem((*path, "size"), wording.size_without_pattern(), at_key=True)
+        elif not work.flows:
+            yield Problem(path, wording.no_flows())
+        return
+    if work.flows:
+        yield Problem((*path, "flows"), wording.flows_with_pattern(work.pattern), at_key=True)
+    if work.size is None:
+        yield Problem(path, wording.pattern_without_size(work.pattern))
+    if draft.names_known and len(draft.plan.hosts) < 2:
+        yield Problem((*path, "pattern"), wording.too_few_hosts(len(draft.plan.hosts)))
+
+
+def _flows(draft: Draft, work: Flows, path: KeyPath) -> Problems:
+    hosts = list(draft.plan.host_by_name)
+    for index, flow in enumerate(work.flows):
+        here = (*path, "flows", index)
+        for key, name in (("source", flow.source), ("destination", flow.destination)):
+            yield from _name(draft, name, (*here, key), "host", hosts)
+        ends_known = draft.sound(*here, "source") and draft.sound(*here, "destination")
+        if flow.source == flow.destination and ends_known:
+            yield Problem((*here, "destination"), wording.flow_to_itself(flow.destination))
+
+
+# --- faults and measure ----------------------------------------------------------------------------------------------
+
+
+def _faults(draft: Draft) -> Problems:
+    links = [link.name for link in draft.plan.links]
+    ports = list(draft.plan.link_at)
+    for index, fault in enumerate(draft.scenario.faults):
+        path: KeyPath = ("faults", index)
+        if not draft.sound(*path, "kind"):
+            continue
+        if not isinstance(fault, LinkDown):
+            yield from _name(draft, fault.port, (*path, "port"), "port", ports)
+            continue
+        yield from _name(draft, fault.link, (*path, "link"), "link", links)
+        times_known = draft.sound(*path, "at") and draft.sound(*path, "until")
+        if fault.until is not None and fault.until <= fault.at and times_known:
+            yield Problem((*path, "until"), wording.not_after(TIME.text(fault.until), TIME.text(fault.at)))
+
+
+def _capture(draft: Draft) -> Problems:
+    capture = draft.scenario.measure.capture
+    if capture != "all":
+        yield from _names(draft, capture, ("measure", "capture"), "port", list(draft.plan.link_at))
+
+
+# --- expect ----------------------------------------------------------------------------------------------------------
+
+
+def _expect(draft: Draft) -> Problems:
+    for path, value in draft.scenario.expect.items():
+        if path.partition(".")[0] not in SUMMARY_NAMES:
+            yield Problem(("expect", path), wording.unknown_summary_name(path, SUMMARY_NAMES), at_key=True)
+        try:
+            condition(path, value)
+        except BadCondition as bad:
+            yield Problem(("expect", path, *bad.where), bad.text)
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def _names(draft: Draft, names: Sequence[str], path: KeyPath, noun: str, known: Sequence[str]) -> Problems:
+    """Each of `names` must be known, and stand there once."""
+    first: dict[str, KeyPath] = {}
+    for index, name in enumerate(names):
+        here = (*path, index)
+        yield from _name(draft, name, here, noun, known)
+        if draft.sound(*here) and name in first:
+            yield Problem(here, wording.listed_twice(name, first[name]))
+        elif draft.sound(*here):
+            first[name] = here
+
+
+def _name(draft: Draft, name: str, path: KeyPath, noun: str, known: Sequence[str]) -> Problems:
+    if draft.names_known and draft.sound(*path) and name not in known:
+        yield Problem(path, wording.not_in_fabric(noun, name, known))
+
+
+_CHECKS: tuple[Callable[[Draft], Problems], ...] = (_workload, _faults, _capture, _expect)

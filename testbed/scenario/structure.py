@@ -1,0 +1,128 @@
+"""A document against the schema: every mistake of form, each once.
+
+The validator (pydantic) is asked again and again. After each answer its errors are worded, and the document is mended
+so that they do not recur: a misspelt key or kind gets the name that was meant, anything else wrong gives way to a
+right value and is noted as broken. So the last answer is a whole scenario, on which the later checks can work: they
+leave out what is broken, and nothing is reported that only follows from an earlier mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from testbed.scenario import wording
+from testbed.scenario.document import Document, KeyPath, Mistake
+from testbed.scenario.model import Scenario
+from testbed.scenario.schema import Slot, locate
+
+
+class StructureCheck:
+    """Checks and mends one document.
+
+    Attributes:
+        mistakes: what was found wrong.
+        broken: the paths whose value is a stand-in.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.mistakes: list[Mistake] = []
+        self.broken: set[KeyPath] = set()
+        self._document = document
+
+    def run(self) -> Scenario:
+        """Return the scenario of the mended document."""
+        while True:
+            try:
+                return Scenario.model_validate(_frozen(self._document.root), strict=True)
+            except ValidationError as error:
+                known = len(self.mistakes)
+                # Unknown keys come first: mending one may put the key in place that another error misses.
+                for details in sorted(error.errors(include_url=False), key=lambda d: d["type"] != "extra_forbidden"):
+                    self._take(details)
+                if len(self.mistakes) == known:
+                    raise AssertionError(f"no message for {error}") from error
+
+    def _take(self, details: ErrorDetails) -> None:
+        path, slot = locate(details["loc"])
+        if self._is_broken(path):
+            return
+        special: dict[str, Callable[[KeyPath, Slot], None]] = {
+            "extra_forbidden": self._unknown_key,
+            "missing": self._missing_key,
+            "union_tag_not_found": self._missing_kind,
+            "union_tag_invalid": self._unknown_kind,
+            "too_short": self._too_short,
+        }
+        special.get(details["type"], self._wrong_value)(path, slot)
+
+    def _unknown_key(self, path: KeyPath, slot: Slot) -> None:
+        # The slot of an unknown key is that of the mapping it stands in.
+        near = wording.near_names(str(path[-1]), slot.fields)
+        self._report(path, wording.unknown_key(path, slot.fields, near), at_key=True)
+        self._rename_or_remove(path, near)
+
+    def _rename_or_remove(self, path: KeyPath, near: list[str]) -> None:
+        if near and near[0] not in self._document.get(path[:-1]):
+            self._document.rename(path, near[0])
+        else:
+            self._document.remove(path)
+
+    def _missing_key(self, path: KeyPath, slot: Slot) -> None:
+        if path[-1] in self._document.get(path[:-1]):
+            return
+        self._report(path, wording.missing_key(path, slot), place_of=path[:-1], at_key=True)
+        self._stand_in(path, slot)
+
+    def _missing_kind(self, path: KeyPath, slot: Slot) -> None:
+        near = wording.near_names("kind", (str(key) for key in self._document.get(path)))
+        if near:
+            self._report((*path, near[0]), wording.unknown_key((*path, near[0]), (), ["kind"]), at_key=True)
+            self._document.rename((*path, near[0]), "kind")
+            return
+        self._report(path, wording.missing_kind(path, slot), at_key=True)
+        self._stand_in(path, slot)
+
+    def _unknown_kind(self, path: KeyPath, slot: Slot) -> None:
+        kind = self._document.get((*path, "kind"))
+        near = wording.near_names(kind, slot.forms) if isinstance(kind, str) else []
+        self._report((*path, "kind"), wording.unknown_kind(slot, kind, near))
+        if near:
+            self._document.put((*path, "kind"), near[0])
+        else:
+            self._stand_in(path, slot)
+
+    def _too_short(self, path: KeyPath, slot: Slot) -> None:
+        # The validator counts only items that are right; it is a mistake of the list if there are none at all.
+        if not self._document.get(path):
+            self._wrong_value(path, slot)
+
+    def _wrong_value(self, path: KeyPath, slot: Slot) -> None:
+        self._report(path, wording.wrong_value(slot, self._document.get(path)))
+        self._stand_in(path, slot)
+
+    def _stand_in(self, path: KeyPath, slot: Slot) -> None:
+        """Put a right value at `path`: the default, by leaving the key out, or an example."""
+        self.broken.add(path)
+        if slot.required or isinstance(path[-1], int):
+            self._document.put(path, slot.stand_in())
+        else:
+            self._document.remove(path)
+
+    def _is_broken(self, path: KeyPath) -> bool:
+        return any(path[: len(broken)] == broken for broken in self.broken)
+
+    def _report(self, path: KeyPath, text: str, *, place_of: KeyPath | None = None, at_key: bool = False) -> None:
+        where = path if place_of is None else place_of
+        place = self._document.key_place(where) if at_key else self._document.value_place(where)
+        self.mistakes.append(Mistake(place, path, text))
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as tuples, as the strict validator wants them."""
+    if isinstance(value, dict):
+        return {key: _frozen(item) for key, item in value.items()}
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value

@@ -1,0 +1,216 @@
+"""Matching of answers to questions and the proof of a drop, with socket pairs in place of TAP devices.
+
+The test plays Open vSwitch by hand: `Switchboard` holds the other ends. While the forwarder waits for a fence it calls
+its `check`, and there the test lets its Open vSwitch move on: so nothing here needs a thread or a real switch.
+"""
+
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from testbed.engine.forwarding import DROPPED, PENDING
+from testbed.engine.frame import Frame
+from testbed.errors import TestbedError
+from testbed.fabric.build import build_plan
+from testbed.outside import ovs_forwarder
+from testbed.outside.ovs_forwarder import OUTSTANDING_LIMIT, OvsDatapath, identity
+from testbed.scenario.model import FabricOptions
+
+PLAN = build_plan(FabricOptions.model_validate({"topology": {"kind": "single-switch", "hosts": 3}}))
+FENCE_ETHERTYPE = bytes.fromhex("88b5")
+
+
+def roce(icrc: int, *, ttl: int = 64, size: int = 100) -> bytes:
+    """Return a frame that passes for RoCE over IPv4, with a TTL that a switch changes and an ICRC that it does not."""
+    udp = bytes(2) + (4791).to_bytes(2, "big") + bytes(4)
+    head = bytes(12) + b"\x08\x00" + bytes(8) + bytes([ttl]) + bytes(11) + udp
+    return head + bytes(size - len(head) - 4) + icrc.to_bytes(4, "big")
+
+
+def roce6(icrc: int) -> bytes:
+    udp = bytes(2) + (4791).to_bytes(2, "big") + bytes(4)
+    return bytes(12) + b"\x86\xdd" + bytes(40) + udp + bytes(20) + icrc.to_bytes(4, "big")
+
+
+class Switchboard:
+    """The far ends of the TAPs: what Open vSwitch would see and send. `on_check` runs while the forwarder waits."""
+
+    def __init__(self) -> None:
+        pairs = {port.name: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for port in PLAN.switches[0].ports}
+        self._pairs = list(pairs.values())
+        self.far = {port.number: pairs[port.name][1] for port in PLAN.switches[0].ports}
+        for near, far in self._pairs:
+            near.setblocking(False)
+            far.setblocking(False)
+        self.on_check: Callable[[], None] = lambda: None
+        taps = {name: near.fileno() for name, (near, _) in pairs.items()}
+        self.datapath = OvsDatapath(PLAN, taps, lambda: self.on_check())
+        self.switch = self.datapath.switches["leaf0"]
+
+    def taken(self, port: int) -> list[bytes]:
+        """Return what the forwarder has written into `port` since last asked."""
+        frames = []
+        while True:
+            try:
+                frames.append(self.far[port].recv(10_000))
+            except BlockingIOError:
+                return frames
+
+    def put_out(self, port: int, data: bytes) -> None:
+        """Let Open vSwitch send `data` out of `port`."""
+        self.far[port].send(data)
+
+    def return_fences(self, port: int) -> int:
+        """Send back every fence written into `port`, as the top-priority flow does; drop the rest. Return how many."""
+        fences = [data for data in self.taken(port) if data[12:14] == FENCE_ETHERTYPE]
+        for fence in fences:
+            self.put_out(port, fence)
+        return len(fences)
+
+    def submit(self, port: int, data: bytes) -> Frame:
+        frame = Frame(data)
+        self.switch.submit(port, frame)
+        return frame
+
+    def close(self) -> None:
+        self.datapath.close()
+        for pair in self._pairs:
+            for end in pair:
+                end.close()
+
+
+@pytest.fixture
+def board(monkeypatch: pytest.MonkeyPatch) -> Iterator[Switchboard]:
+    monkeypatch.setattr(ovs_forwarder, "_QUIET_S", 0)
+    board = Switchboard()
+    yield board
+    board.close()
+
+
+def test_identity_of_roce_is_its_icrc() -> None:
+    assert identity(roce(0xCAFEBABE)) == identity(roce(0xCAFEBABE, ttl=63)) == bytes.fromhex("cafebabe")
+    assert identity(roce6(0xCAFEBABE)) == bytes.fromhex("cafebabe")
+    assert identity(roce(1)) != identity(roce(2))
+
+
+def test_identity_of_other_frames_leaves_out_what_a_router_rewrites() -> None:
+    frame = bytes(range(100))
+    rewritten = bytes(12) + frame[12:22] + b"\x3f" + frame[23:24] + b"\0\0" + frame[26:]  # MACs, TTL, checksum
+    assert identity(frame) == identity(rewritten)
+    assert identity(frame) != identity(frame[:-1] + b"\0")
+
+
+def test_a_frame_comes_out_rewritten(board: Switchboard) -> None:
+    frame = board.submit(1, roce(7))
+    assert (frame.answer, board.taken(1)) == (PENDING, [roce(7)])
+    board.put_out(3, roce(7, ttl=63))
+    assert board.switch.answer(frame) == 3
+    assert frame.data == roce(7, ttl=63)
+    assert board.switch.frames_in == {1: 1, 2: 0, 3: 0}
+    assert board.switch.frames_out == {1: 0, 2: 0, 3: 1}
+
+
+def test_answers_are_matched_in_any_order(board: Switchboard) -> None:
+    frames = [board.submit(1 + number % 2, roce(number)) for number in range(6)]
+    for number in (4, 0, 5, 2, 1, 3):
+        board.put_out(1 + number % 3, roce(number))
+    assert [board.switch.answer(frame) for frame in frames] == [1 + number % 3 for number in range(6)]
+    assert board.datapath.fences == 0
+
+
+def test_equal_frames_are_answered_first_in_first_out(board: Switchboard) -> None:
+    """A packet sent again has the bytes of the first, and so its identity."""
+    first, second = board.submit(1, roce(7)), board.submit(1, roce(7))
+    board.put_out(2, roce(7))
+    assert board.switch.answer(first) == 2
+    assert second.answer == PENDING
+    board.put_out(2, roce(7))
+    assert board.switch.answer(second) == 2
+    assert board.switch.waiting == {}
+
+
+def test_a_frame_is_dropped_only_when_two_fences_came_back_without_it(board: Switchboard) -> None:
+    fences: list[int] = []
+    board.on_check = lambda: fences.append(board.return_fences(1))
+    frame = board.submit(1, roce(7))
+    assert board.switch.answer(frame) == DROPPED
+    assert sum(fences) == board.datapath.fences == 2
+    assert board.switch.waiting == {}
+    assert board.switch.ports[1].outstanding == 0
+    assert board.switch.frames_in == {1: 3, 2: 0, 3: 0}  # Open vSwitch counts the fences too
+    assert board.switch.frames_out == {1: 2, 2: 0, 3: 0}
+
+
+def test_a_frame_sent_after_the_first_fence_of_its_batch_is_not_dropped(board: Switchboard) -> None:
+    """Open vSwitch sends a batch's frames port by port, so a fence may overtake the frame before it, once."""
+
+    def move_on() -> None:
+        fences = [data for data in board.taken(1) if data[12:14] == FENCE_ETHERTYPE]
+        for fence in fences:
+            board.put_out(1, fence)
+            if fence[14:22] == (1).to_bytes(8, "big"):
+                board.put_out(2, roce(7, ttl=63))
+
+    board.on_check = move_on
+    frame = board.submit(1, roce(7))
+    assert board.switch.answer(frame) == 2
+    assert board.datapath.unsolicited == 0
+
+
+def test_one_drop_leaves_equal_frames_of_others_alone(board: Switchboard) -> None:
+    lost, kept = board.submit(1, roce(7)), board.submit(2, roce(8))
+    board.on_check = lambda: void(board.return_fences(1))
+    assert board.switch.answer(lost) == DROPPED
+    assert kept.answer == PENDING
+    board.put_out(3, roce(8))
+    assert board.switch.answer(kept) == 3
+
+
+def void(_value: object) -> None:
+    """Forget a value."""
+
+
+def test_a_fence_that_does_not_return_ends_the_run(board: Switchboard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ovs_forwarder, "_FENCE_PATIENCE_S", -1)
+    frame = board.submit(1, roce(7))
+    with pytest.raises(TestbedError, match="did not return a fence frame sent into leaf0-eth1"):
+        board.switch.answer(frame)
+
+
+def test_a_dead_switch_is_noticed_while_waiting_for_a_fence(board: Switchboard) -> None:
+    def dead() -> None:
+        raise TestbedError("ovs-vswitchd has ended")
+
+    board.on_check = dead
+    frame = board.submit(1, roce(7))
+    with pytest.raises(TestbedError, match="ovs-vswitchd has ended"):
+        board.switch.answer(frame)
+
+
+def test_no_port_has_more_frames_outstanding_than_its_socket_surely_holds(board: Switchboard) -> None:
+    frames = [board.submit(1, roce(number)) for number in range(OUTSTANDING_LIMIT)]
+    for number in range(OUTSTANDING_LIMIT):
+        board.put_out(2, roce(number))
+    one_more = board.submit(1, roce(99))
+    assert frames[0].answer == 2  # it had to wait for room
+    assert board.switch.ports[1].outstanding <= OUTSTANDING_LIMIT
+    board.put_out(3, roce(99))
+    assert board.switch.answer(one_more) == 3
+
+
+def test_room_is_made_by_proving_a_drop_too(board: Switchboard) -> None:
+    frames = [board.submit(1, roce(number)) for number in range(OUTSTANDING_LIMIT)]
+    board.on_check = lambda: void(board.return_fences(1))
+    board.submit(1, roce(99))
+    assert frames[0].answer == DROPPED
+    assert board.switch.ports[1].outstanding == OUTSTANDING_LIMIT
+
+
+def test_frames_that_nobody_sent_in_are_counted(board: Switchboard) -> None:
+    frame = board.submit(1, roce(7))
+    board.put_out(2, roce(1234))
+    board.put_out(3, roce(7))
+    assert board.switch.answer(frame) == 3
+    assert board.datapath.unsolicited == 1
+    assert board.switch.frames_out == {1: 0, 2: 1, 3: 1}

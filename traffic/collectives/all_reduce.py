@@ -1,0 +1,124 @@
+"""The all-reduce job: a ring All-Reduce over RDMA, its check, and its comparison with the contention-free run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from testbed.engine.loop import EventLoop
+from testbed.errors import ScenarioError
+from testbed.scenario.model import RingAllReduce
+from traffic.collectives.communicator import MAXIMUM_PIECES, Member
+from traffic.collectives.contention_free import IdealFabric, path_timing
+from traffic.collectives.job import Job, Setting
+from traffic.collectives.process import Process
+from traffic.collectives.ring_all_reduce import ELEMENT_BYTES, Ring, ring_all_reduce
+from traffic.collectives.ring_buffers import Layout, RealBuffers
+from traffic.collectives.step_log import StepLog
+from traffic.nic import Nic
+from traffic.nic.verbs import MAXIMUM_MESSAGE_BYTES
+from traffic.results import CollectiveResult, Wait, data_wait_ps, gbps
+
+PHASES = ("reduce-scatter", "all-gather")
+
+
+def make_ring(work: RingAllReduce, ranks: int, where: str) -> Ring:
+    """Return the ring for `work`. Raises ScenarioError, with `where` it stands in the scenario, for what cannot be
+    done.
+    """
+    if ranks < 2:
+        raise ScenarioError(f"{where}.ranks: expected at least 2 ranks, found {ranks}")
+    elements, rest = divmod(work.size, ELEMENT_BYTES)
+    if rest:
+        example = max(elements, 1) * ELEMENT_BYTES
+        raise ScenarioError(
+            f"{where}.size: expected whole float32 numbers, a multiple of 4 B, found {work.size}B; try {example}B"
+        )
+    part = -(-elements // ranks)
+    piece = max(work.chunk // ELEMENT_BYTES, 1) if work.chunk else part
+    ring = Ring(ranks, elements, min(piece, part))
+    if -(-part // ring.piece_elements) > MAXIMUM_PIECES:
+        raise ScenarioError(f"{where}.chunk: expected at most {MAXIMUM_PIECES} pieces a part, found more; try 64KiB")
+    if ring.piece_elements * ELEMENT_BYTES > MAXIMUM_MESSAGE_BYTES:
+        raise ScenarioError(f"{where}.chunk: expected pieces of at most 2GiB, the longest message; try 64MiB")
+    return ring
+
+
+class AllReduceJob(Job):
+    """A ring All-Reduce of `work` over hosts, given by name and NIC in ring order."""
+
+    def __init__(self, name: str, where: str, work: RingAllReduce, hosts: Sequence[tuple[str, Nic]], setting: Setting):
+        self._work = work
+        self._ring = ring = make_ring(work, len(hosts), where)
+        self._real = RealBuffers(ring.ranks, ring.elements, work.iterations, setting.seed) if work.verify else None
+        self._buffers = self._real or Layout(ring.elements, work.iterations)
+        self._log = StepLog()
+        members = [
+            Member(host, nic, self._real.memory(rank) if self._real else None) for rank, (host, nic) in enumerate(hosts)
+        ]
+        super().__init__(name, setting, members, self._buffers.buffer_bytes)
+        for rank in range(ring.ranks):
+            self._communicator.connect(rank, (rank + 1) % ring.ranks)
+        for endpoint in self._communicator.endpoints:
+            program = ring_all_reduce(endpoint, ring, self._buffers, self._log, work.iterations, work.compute)
+            self._run(endpoint.name, program)
+
+    def result(self) -> CollectiveResult:
+        names = tuple(member.name for member in self._members)
+        waits = tuple(wait for process in self._processes for wait in process.waits)
+        ideal_end_ps, ideal_waits = self._contention_free()
+        stall = {
+            process.name: max(0, data_wait_ps(process.waits) - data_wait_ps(ideal))
+            for process, ideal in zip(self._processes, ideal_waits, strict=True)
+        }
+        time_ps = None if self.failure else self._iteration_ps(self.end_ps - self.start_ps)
+        algbw = gbps(self._work.size, time_ps) if time_ps else None
+        ranks = self._ring.ranks
+        return CollectiveResult(
+            kind=self._work.kind,
+            algorithm=self._work.algorithm,
+            ranks=names,
+            size_bytes=self._work.size,
+            iterations=self._work.iterations,
+            start_ps=self.start_ps,
+            end_ps=self.end_ps,
+            time_ps=time_ps,
+            ideal_ps=self._iteration_ps(ideal_end_ps),
+            algbw_gbps=algbw,
+            busbw_gbps=algbw * 2 * (ranks - 1) / ranks if algbw else None,
+            verified=self._verified(),
+            wrong_elements=self._real.wrong_elements if self._real else 0,
+            stall_ps_by_rank=stall,
+            steps=self._log.records(names, self._ring.steps, waits, PHASES),
+            waits=waits,
+            failure=self.failure,
+        )
+
+    def _iteration_ps(self, whole_ps: int) -> int:
+        """Return the mean time of an iteration, its compute phase not counted."""
+        return whole_ps // self._work.iterations - self._work.compute
+
+    def _verified(self) -> bool | None:
+        """Whether every rank's result of every iteration was compared, and right."""
+        if self._real is None:
+            return None
+        return self._real.checked == self._ring.ranks * self._work.iterations and not self._real.wrong_elements
+
+    def _contention_free(self) -> tuple[int, list[list[Wait]]]:
+        """Run the same algorithm over the ideal fabric; return its end and each rank's waits."""
+        loop = EventLoop()
+        ring, work, setting = self._ring, self._work, self._setting
+        nics = [member.nic for member in self._members]
+        paths = {}
+        for rank in range(ring.ranks):
+            right = (rank + 1) % ring.ranks
+            paths[rank, right] = path_timing(setting.plan, nics[rank].name, nics[right].name)
+        fabric = IdealFabric(loop, ring.ranks, paths, setting.transport, setting.plan.ip_version)
+        ends: list[int] = []
+        layout = Layout(ring.elements, work.iterations)
+        processes = []
+        for endpoint, member in zip(fabric.endpoints, self._members, strict=True):
+            program = ring_all_reduce(endpoint, ring, layout, StepLog(), work.iterations, work.compute)
+            processes.append(Process(loop, member.name, program, lambda: ends.append(loop.now)))
+            processes[-1].start()
+        loop.run()
+        return max(ends), [process.waits for process in processes]

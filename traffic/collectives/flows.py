@@ -1,0 +1,95 @@
+"""The flow job: one transfer by RDMA WRITE from a host to another, its payload compared at the receiver.
+
+A flow is one message; one above 1 GiB is several, as an application would split it (a message ends at 2 GiB).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testbed.errors import ScenarioError
+from testbed.fabric.plan import FabricPlan
+from testbed.scenario.model import Flow, Flows
+from traffic.collectives.communicator import Member
+from traffic.collectives.contention_free import path_timing, transfer_time_ps
+from traffic.collectives.endpoint import Endpoint
+from traffic.collectives.job import Job, Setting
+from traffic.nic import Nic
+from traffic.results import FlowResult, gbps
+
+MESSAGE_BYTES = 2**30
+
+
+def flows_of(work: Flows, plan: FabricPlan, where: str) -> tuple[Flow, ...]:
+    """Return the flows of `work`: those listed, or every host to the next for the pattern ``ring``."""
+    if work.pattern == "listed":
+        return work.flows
+    if work.size is None:
+        raise ScenarioError(f"{where}.size: expected the size of each flow, for example 1MiB, found none")
+    names = [host.name for host in plan.hosts]
+    return tuple(
+        Flow(source=source, destination=destination, size=work.size, start=0)
+        for source, destination in zip(names, names[1:] + names[:1], strict=True)
+    )
+
+
+def messages_of(size_bytes: int) -> list[int]:
+    """Return the sizes of the messages that carry a flow."""
+    full, rest = divmod(size_bytes, MESSAGE_BYTES)
+    return [MESSAGE_BYTES] * full + ([rest] if rest else [])
+
+
+class FlowJob(Job):
+    """One flow; with `verify`, of random bytes that are compared at the receiver."""
+
+    def __init__(self, flow: Flow, source: Nic, destination: Nic, verify: bool, setting: Setting) -> None:
+        self._flow = flow
+        self._sent = self._received = None
+        if verify:
+            self._sent = np.random.Generator(np.random.PCG64(setting.seed)).integers(0, 256, flow.size, dtype=np.uint8)
+            self._received = np.zeros(flow.size, dtype=np.uint8)
+        members = [
+            Member(flow.source, source, None if self._sent is None else memoryview(self._sent)),
+            Member(flow.destination, destination, None if self._received is None else memoryview(self._received)),
+        ]
+        super().__init__(f"flow {flow.source} to {flow.destination}", setting, members, flow.size)
+        self.start_ps = self.end_ps = setting.loop.now + flow.start
+        self._communicator.connect(0, 1)
+        sender, receiver = self._communicator.endpoints
+        self._run(flow.source, self._send(sender))
+        self._run(flow.destination, self._receive(receiver))
+
+    async def _send(self, endpoint: Endpoint) -> None:
+        await endpoint.sleep(self._flow.start, "start")
+        offset = 0
+        for number, size in enumerate(messages_of(self._flow.size)):
+            endpoint.send(1, 0, number, source_offset=offset, target_offset=offset, size_bytes=size)
+            offset += size
+
+    async def _receive(self, endpoint: Endpoint) -> None:
+        for number in range(len(messages_of(self._flow.size))):
+            await endpoint.receive(0, 0, number)
+
+    def result(self) -> FlowResult:
+        flow, setting = self._flow, self._setting
+        time_ps = None if self.failure else self.end_ps - self.start_ps
+        timing = path_timing(setting.plan, *(member.nic.name for member in self._members))
+        wrong = self._wrong_bytes()
+        return FlowResult(
+            source=flow.source,
+            destination=flow.destination,
+            size_bytes=flow.size,
+            start_ps=self.start_ps,
+            end_ps=self.end_ps,
+            time_ps=time_ps,
+            ideal_ps=transfer_time_ps(messages_of(flow.size), timing, setting.transport, setting.plan.ip_version),
+            goodput_gbps=gbps(flow.size, time_ps) if time_ps else None,
+            verified=None if wrong is None else wrong == 0,
+            wrong_bytes=wrong or 0,
+            failure=self.failure,
+        )
+
+    def _wrong_bytes(self) -> int | None:
+        if self._sent is None or self._received is None:
+            return None
+        return int(np.count_nonzero(self._sent != self._received))
