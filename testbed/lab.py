@@ -34,6 +34,12 @@ class Lab:
         """The forwarder of each switch."""
         return self.datapath.switches
 
+    @property
+    def controller_version(self) -> str:
+        """Which controller runs, such as ``os-ken 4.2.2``."""
+        hello = self.controller.hello
+        return f"{hello.flavour} {hello.version}" if hello else "unknown"
+
     def check(self) -> None:
         """Raise TestbedError when Open vSwitch or the controller has ended."""
         self._open_vswitch.check()

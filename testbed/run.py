@@ -100,8 +100,8 @@ def _captured_ports(scenario: Scenario, plan: FabricPlan) -> tuple[str, ...]:
 
 
 def _measurements(running: Running, lab: Lab, started: float, first_packet: float, finished: float) -> Measurements:
-    results = [result for job in running.jobs for result in job.results()]
-    nics = {name: dict(nic.statistics().counters) for name, nic in running.nics.items()}
+    results = [job.result() for job in running.jobs]
+    nics = {name: dict(nic.statistics()) for name, nic in running.nics.items()}
     fabric, drops = running.fabric, tuple(running.recorder.records)
     ovs = _ovs_record(lab)
     return Measurements(

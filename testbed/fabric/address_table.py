@@ -32,7 +32,9 @@ def _nic_row(plan: FabricPlan, nic: Nic) -> tuple[str, ...]:
 
 def _leaf_row(plan: FabricPlan, leaf: str, nics: Sequence[Nic]) -> tuple[str, ...]:
     names = nics[0].name if len(nics) == 1 else f"{nics[0].name} to {nics[-1].name}"
-    addresses = _address(plan, nics[0]) if len(nics) == 1 else f"{_address(plan, nics[0])} to {_address(plan, nics[-1])}"
+    addresses = (
+        _address(plan, nics[0]) if len(nics) == 1 else f"{_address(plan, nics[0])} to {_address(plan, nics[-1])}"
+    )
     return leaf, names, addresses, plan.prefix_of(leaf)
 
 

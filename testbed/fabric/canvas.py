@@ -14,15 +14,14 @@ _LINES = {
 
 _TO_ASCII = str.maketrans(
     {
-        **{line: "+" for line in _LINES.values()},
+        **dict.fromkeys(_LINES.values(), "+"),
         "│": "|",
         "─": "-",
         "·": "-",
-        "×": "x",
     }
 )
 
-UNICODE_CHARACTERS = "".join(sorted({*_LINES.values(), "·", "×"}))
+UNICODE_CHARACTERS = "".join(sorted({*_LINES.values(), "·"}))
 """All that a picture holds beyond ASCII: an output that can encode these can show it."""
 
 

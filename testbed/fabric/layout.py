@@ -159,6 +159,7 @@ class Layout:
         fitting = max(self._area // (width + 1), 3)
         if len(names) > fitting and tier > 1:
             names, width = self._ranged(tier)
+            fitting = max(self._area // (width + 1), 3)
         shown = list(names) if len(names) <= fitting else [*names[: fitting - 2], DOTS, names[-1]]
         left = min(self.boxes[name].left for name in below)
         right = max(self.boxes[name].right for name in below)
@@ -175,9 +176,14 @@ class Layout:
         """Fold switches of a tier that lead to the same ones into one box each; return their first ones and a width."""
         groups = components([*self.tiers[tier], *self.tiers[tier - 1]], self.between[(tier - 1, tier)])
         rows = [[name for name in self.tiers[tier] if name in group] for group in groups]
-        self.ranges = {row[0]: f"{row[0]}-{row[-1]}" for row in rows if len(row) > 1}
+        self.ranges = {row[0]: f"{row[0]}-{_number(row[-1])}" for row in rows if len(row) > 1}
         firsts = [row[0] for row in rows if row]
         return firsts, max(box_width(self.ranges.get(name, name)) for name in firsts)
+
+
+def _number(name: str) -> str:
+    """``core7`` -> ``7``"""
+    return name[len(name.rstrip("0123456789")) :]
 
 
 def _row_width(unit: Sequence[Leaf]) -> int:

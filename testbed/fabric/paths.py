@@ -76,9 +76,7 @@ def shortest_path(plan: FabricPlan, source_nic: str, destination_nic: str) -> Pa
 def _neighbours(plan: FabricPlan) -> Neighbours:
     switches = plan.switch_by_name
     return {
-        switch.name: tuple(
-            (port, far) for port in switch.ports if (far := plan.far_end(port.name).node) in switches
-        )
+        switch.name: tuple((port, far) for port in switch.ports if (far := plan.far_end(port.name).node) in switches)
         for switch in plan.switches
     }
 

@@ -80,7 +80,9 @@ class _Drawing:
     def _tier(self, tier: int, row: int) -> None:
         layout = self._layout
         nouns = _NOUNS.get(layout.plan.topology)
-        self._canvas.text(row + 1, 1, _count(len(layout.tiers[tier]), *(nouns[tier] if nouns else ("switch", "switches"))))
+        self._canvas.text(
+            row + 1, 1, _count(len(layout.tiers[tier]), *(nouns[tier] if nouns else ("switch", "switches")))
+        )
         for name in layout.tiers[tier]:
             if name in layout.boxes:
                 self._canvas.box(row, layout.boxes[name].left, layout.boxes[name].width, layout.ranges.get(name, name))
@@ -100,7 +102,10 @@ class _Drawing:
         """Draw the links between `tier` and the one below it, from `row` on; return how many rows they take."""
         links = self._layout.between[(tier - 1, tier)]
         nodes = [*self._layout.tiers[tier], *self._layout.tiers[tier - 1]]
-        groups = [[node for node in nodes if node in group and node in self._layout.boxes] for group in components(nodes, links)]
+        groups = [
+            [node for node in nodes if node in group and node in self._layout.boxes]
+            for group in components(nodes, links)
+        ]
         groups = [group for group in groups if len(group) > 1]
         columns = self._attachments(groups, tier)
         levels = _levels([_extent(group, columns) for group in groups])

@@ -146,8 +146,6 @@ class FabricPlan:
             topology=value["topology"],
             ip_version=value["ip_version"],
             hosts=tuple(Host(h["name"], tuple(Nic(**nic) for nic in h["nics"])) for h in value["hosts"]),
-            switches=tuple(
-                Switch(**{**s, "ports": tuple(port(p) for p in s["ports"])}) for s in value["switches"]
-            ),
+            switches=tuple(Switch(**{**s, "ports": tuple(port(p) for p in s["ports"])}) for s in value["switches"]),
             links=tuple(Link(**{**item, "a": port(item["a"]), "b": port(item["b"])}) for item in value["links"]),
         )

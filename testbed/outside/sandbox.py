@@ -81,7 +81,7 @@ def _inner(inside: Callable[[], int], alive_read: int) -> int:
         status = end.code if isinstance(end.code, int) else 1
     except BaseException:
         sys.excepthook(*sys.exc_info())
-        status = 70
+        status = 1
     try:
         sys.stdout.flush()
         sys.stderr.flush()

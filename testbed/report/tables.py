@@ -10,8 +10,7 @@ A column's unit is in its name, and what it is in its metadata (`description`); 
 is of. A table without rows is not written. Equal runs give equal files.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,14 +31,7 @@ class Column(NamedTuple):
     optional: bool = False
 
 
-@dataclass(frozen=True)
-class TableOf:
-    """A table to be written: its file's name without suffix, its columns, its rows as tuples in their order."""
-
-    name: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Any, ...], ...]
-
+Row = tuple[Any, ...]
 
 _DROPS = (
     Column("time_ps", INTEGER, "model time of the loss"),
@@ -102,42 +94,43 @@ _FLOWS = (
 )
 
 
-def tables(measurements: Measurements) -> Iterator[TableOf]:
-    """Yield the tables of a run that have rows."""
-    drops = (
-        (d.time_ps, d.where, d.reason, d.kind, d.source, d.destination, d.qp, d.psn) for d in measurements.drops
-    )
-    ports = (
-        (p.name, p.node, p.peer, p.rate_bps, p.sent_frames, p.sent_bytes, p.data_packets, p.busy_ps,
-         p.peak_queue_bytes, sum(p.dropped.values()))
-        for p in measurements.ports
-    )  # fmt: skip
-    steps = (
-        (index, s.rank, s.iteration, s.step, s.phase, s.send_ps, s.receive_ps, s.wait_ps)
-        for index, collective in enumerate(measurements.collectives)
-        for s in collective.steps
-    )
-    waits = (
-        (index, w.rank, w.what, w.step, w.piece, w.start_ps, w.end_ps)
-        for index, collective in enumerate(measurements.collectives)
-        for w in collective.waits
-    )
-    flows = (
-        (index, f.source, f.destination, f.size_bytes, f.start_ps, f.end_ps, f.time_ps, f.ideal_ps, f.goodput_gbps,
-         f.verified, f.wrong_bytes, f.failure)
-        for index, f in enumerate(measurements.flows)
-    )  # fmt: skip
-    all_rows: tuple[tuple[str, tuple[Column, ...], Iterable[tuple[Any, ...]]], ...] = (
-        ("drops", _DROPS, drops),
-        ("ports", _PORTS, ports),
-        ("steps", _STEPS, steps),
-        ("waits", _WAITS, waits),
-        ("flows", _FLOWS, flows),
-    )
-    for name, columns, rows in all_rows:
-        table = TableOf(name, columns, tuple(rows))
-        if table.rows:
-            yield table
+def _drop_rows(measurements: Measurements) -> Iterator[Row]:
+    for d in measurements.drops:
+        yield d.time_ps, d.where, d.reason, d.kind, d.source, d.destination, d.qp, d.psn
+
+
+def _port_rows(measurements: Measurements) -> Iterator[Row]:
+    for p in measurements.ports:
+        counts = p.sent_frames, p.sent_bytes, p.data_packets, p.busy_ps, p.peak_queue_bytes
+        yield p.name, p.node, p.peer, p.rate_bps, *counts, sum(p.dropped.values())
+
+
+def _step_rows(measurements: Measurements) -> Iterator[Row]:
+    for index, collective in enumerate(measurements.collectives):
+        for s in collective.steps:
+            yield index, s.rank, s.iteration, s.step, s.phase, s.send_ps, s.receive_ps, s.wait_ps
+
+
+def _wait_rows(measurements: Measurements) -> Iterator[Row]:
+    for index, collective in enumerate(measurements.collectives):
+        for w in collective.waits:
+            yield index, w.rank, w.what, w.step, w.piece, w.start_ps, w.end_ps
+
+
+def _flow_rows(measurements: Measurements) -> Iterator[Row]:
+    for index, f in enumerate(measurements.flows):
+        times = f.start_ps, f.end_ps, f.time_ps, f.ideal_ps
+        yield index, f.source, f.destination, f.size_bytes, *times, f.goodput_gbps, f.verified, f.wrong_bytes, f.failure
+
+
+TABLES: dict[str, tuple[tuple[Column, ...], Callable[[Measurements], Iterator[Row]]]] = {
+    "drops": (_DROPS, _drop_rows),
+    "ports": (_PORTS, _port_rows),
+    "steps": (_STEPS, _step_rows),
+    "waits": (_WAITS, _wait_rows),
+    "flows": (_FLOWS, _flow_rows),
+}
+"""Each table by its file's name without suffix: its columns, and its rows in a run."""
 
 
 def write_tables(directory: Path, measurements: Measurements) -> tuple[Path, ...]:
@@ -148,27 +141,32 @@ def write_tables(directory: Path, measurements: Measurements) -> tuple[Path, ...
         "rocelab": measurements.versions.get("rocelab", ""),
         "units": "time in picoseconds of model time (_ps), sizes in bytes, rates in bit/s (_bps) and Gb/s (_gbps)",
     }
-    return tuple(_write(directory / f"{table.name}.parquet", table, about) for table in tables(measurements))
+    paths = []
+    for name, (columns, rows_of) in TABLES.items():
+        rows = tuple(rows_of(measurements))
+        if rows:
+            paths.append(_write(directory / f"{name}.parquet", columns, rows, about))
+    return tuple(paths)
 
 
-def _write(path: Path, table: TableOf, about: dict[str, str]) -> Path:
+def _write(path: Path, columns: tuple[Column, ...], rows: tuple[Row, ...], about: dict[str, str]) -> Path:
     from pyarrow import parquet  # slow to import, and a run is not to wait for it before it has results
 
-    parquet.write_table(_arrow(table, about), path, compression="zstd")
+    parquet.write_table(_arrow(columns, rows, about), path, compression="zstd")
     return path
 
 
-def _arrow(table: TableOf, about: dict[str, str]) -> "pyarrow.Table":
+def _arrow(columns: tuple[Column, ...], rows: tuple[Row, ...], about: dict[str, str]) -> "pyarrow.Table":
     import pyarrow
 
     types = {TEXT: pyarrow.string(), INTEGER: pyarrow.int64(), NUMBER: pyarrow.float64(), TRUTH: pyarrow.bool_()}
     schema = pyarrow.schema(
         [
             pyarrow.field(c.name, types[c.kind], nullable=c.optional, metadata={"description": c.description})
-            for c in table.columns
+            for c in columns
         ],
         metadata=about,
     )
-    columns = zip(*table.rows, strict=True)
-    arrays = [pyarrow.array(values, type=field.type) for values, field in zip(columns, schema, strict=True)]
+    values = zip(*rows, strict=True)
+    arrays = [pyarrow.array(column, type=field.type) for column, field in zip(values, schema, strict=True)]
     return pyarrow.Table.from_arrays(arrays, schema=schema)

@@ -34,7 +34,15 @@ class Mistake:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.place.text}: {path_text(self.path)}: {self.text}" if self.path else f"{self.place.text}: {self.text}"
+        return (
+            f"{self.place.text}: {path_text(self.path)}: {self.text}"
+            if self.path
+            else f"{self.place.text}: {self.text}"
+        )
+
+
+UNREADABLE = object()
+"""Stands in a document where a value could not be made; why has been reported already."""
 
 
 class Document:

@@ -14,7 +14,7 @@ a path that is not there is an expectation that failed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -84,18 +84,17 @@ class Between:
 
     def holds(self, value: Any) -> bool:
         return (
-            _is_number(value)
-            and (self.low is None or value >= self.low)
-            and (self.high is None or value <= self.high)
+            _is_number(value) and (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
         )
 
 
-@dataclass(frozen=True)
 class BadCondition(Exception):  # noqa: N818 - becomes a Mistake
     """A condition that is not one: `where` is the path below the expectation, `text` what is wrong."""
 
-    where: KeyPath
-    text: str
+    def __init__(self, where: KeyPath, text: str) -> None:
+        super().__init__(text)
+        self.where = where
+        self.text = text
 
 
 def evaluate(expect: Mapping[str, Any], summary: Mapping[str, Any]) -> list[Expectation]:
@@ -209,6 +208,3 @@ def _shown(path: str, value: Any) -> str:
         return wording.written(value)
     quantity, scale = _QUANTITIES[ending]
     return quantity.text(int(value)) if scale == 1 else f"{value} Gb/s"
-
-
-__all__: Sequence[str] = ("BOUND_KEYS", "SUMMARY_NAMES", "BadCondition", "Condition", "Expectation", "condition", "evaluate")

@@ -1,8 +1,9 @@
 """What a scenario says, as frozen objects: the schema of the YAML (docs/scenarios.md is its manual).
 
 Every section of the file is a class here and every key a field, with its default and its limits; the checker reports
-what does not fit with file, line and column. Quantities are text in the file and integers here (`quantities`). A field's
-``examples`` are what an error message shows as a right value, where its default or its type does not show one.
+what does not fit with file, line and column. Quantities are text in the file and integers here (`quantities`).
+
+A field's ``examples`` are what an error message shows as a right value, where its default or its type shows none.
 """
 
 from typing import Annotated, Any, Literal

@@ -32,7 +32,9 @@ def apply_override(document: Document, text: str, number: int) -> list[Mistake]:
     try:
         path = _make_way(document, _split(name.strip()), place)
         document.forget_places(path)
-        value, mistakes = read_value(value_text, lambda line, column: Place(number, line, column, place.text), document, path)
+        value, mistakes = read_value(
+            value_text, lambda line, column: Place(number, line, column, place.text), document, path
+        )
     except _CannotSet as error:
         return [Mistake(place, error.path, error.text)]
     except BadYaml as bad:

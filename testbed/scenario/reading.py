@@ -17,7 +17,7 @@ from ruamel.yaml.reader import ReaderError
 
 from testbed.errors import ScenarioError
 from testbed.scenario import wording
-from testbed.scenario.document import Document, KeyPath, Mistake, Place
+from testbed.scenario.document import UNREADABLE, Document, KeyPath, Mistake, Place
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = {_TAG + name for name in ("int", "float", "bool", "null")}
@@ -106,7 +106,8 @@ class _ValueBuilder:
             place = self._document.key_place(path)  # nothing after the colon: its mark is that of the next line
         self._document.note_value(path, place)
         if node in self._open:
-            return self._wrong(place, path, wording.SELF_REFERENCE)
+            self._wrong(place, path, wording.SELF_REFERENCE)
+            return UNREADABLE
         self._open.append(node)
         try:
             return self._value(node, path, place)
@@ -122,7 +123,8 @@ class _ValueBuilder:
             return node.value
         if node.tag in _PLAIN_TAGS:
             return self._scalar(node)
-        return self._wrong(place, path, wording.unknown_tag(str(node.tag).removeprefix(_TAG)))
+        self._wrong(place, path, wording.unknown_tag(str(node.tag).removeprefix(_TAG)))
+        return UNREADABLE
 
     def _scalar(self, node: Node) -> Any:
         try:

@@ -55,7 +55,9 @@ def check_semantics(document: Document, scenario: Scenario, broken: set[KeyPath]
     """Return all mistakes that only the whole scenario shows."""
     draft = Draft(scenario, build_plan(scenario.fabric), frozenset(broken))
     return [
-        Mistake((document.key_place if problem.at_key else document.value_place)(problem.path), problem.path, problem.text)
+        Mistake(
+            (document.key_place if problem.at_key else document.value_place)(problem.path), problem.path, problem.text
+        )
         for check in _CHECKS
         for problem in check(draft)
     ]
@@ -89,14 +91,9 @@ def _ranks(draft: Draft, work: RingAllReduce, path: KeyPath) -> Problems:
 
 def _elements(draft: Draft, work: RingAllReduce, path: KeyPath) -> Problems:
     """Sizes are of whole elements. They need not be a multiple of the ranks: parts may differ by one element."""
-    sizes = {"size": work.size, "chunk": work.chunk}
-    for key, size_bytes in sizes.items():
+    for key, size_bytes in (("size", work.size), ("chunk", work.chunk)):
         if size_bytes is not None and size_bytes % ELEMENT_BYTES and draft.sound(*path, key):
             yield Problem((*path, key), wording.not_whole_elements(size_bytes))
-    ranks = len(draft.plan.hosts) if work.ranks == "all" else len(work.ranks)
-    ranks_known = draft.sound(*path, "ranks") and (work.ranks != "all" or draft.names_known)
-    if ranks_known and draft.sound(*path, "size") and not work.size % ELEMENT_BYTES and work.size < ELEMENT_BYTES * ranks:
-        yield Problem((*path, "size"), wording.less_than_an_element_each(work.size, ranks))
 
 
 def _pattern(draft: Draft, work: Flows, path: KeyPath) -> Problems:

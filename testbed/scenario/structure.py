@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from testbed.scenario import wording
-from testbed.scenario.document import Document, KeyPath, Mistake
+from testbed.scenario.document import UNREADABLE, Document, KeyPath, Mistake
 from testbed.scenario.model import Scenario
 from testbed.scenario.schema import Slot, locate
 
@@ -39,12 +39,15 @@ class StructureCheck:
             try:
                 return Scenario.model_validate(_frozen(self._document.root), strict=True)
             except ValidationError as error:
-                known = len(self.mistakes)
+                state = self._state()
                 # Unknown keys come first: mending one may put the key in place that another error misses.
                 for details in sorted(error.errors(include_url=False), key=lambda d: d["type"] != "extra_forbidden"):
                     self._take(details)
-                if len(self.mistakes) == known:
-                    raise AssertionError(f"no message for {error}") from error
+                if self._state() == state:
+                    raise AssertionError(f"nothing mends {error}") from error
+
+    def _state(self) -> tuple[int, int]:
+        return len(self.mistakes), len(self.broken)
 
     def _take(self, details: ErrorDetails) -> None:
         path, slot = locate(details["loc"])
@@ -62,11 +65,10 @@ class StructureCheck:
     def _unknown_key(self, path: KeyPath, slot: Slot) -> None:
         # The slot of an unknown key is that of the mapping it stands in.
         near = wording.near_names(str(path[-1]), slot.fields)
-        self._report(path, wording.unknown_key(path, slot.fields, near), at_key=True)
-        self._rename_or_remove(path, near)
-
-    def _rename_or_remove(self, path: KeyPath, near: list[str]) -> None:
-        if near and near[0] not in self._document.get(path[:-1]):
+        mapping = self._document.get(path[:-1])
+        kind = mapping.get("kind") if "kind" in slot.fields else None
+        self._report(path, wording.unknown_key(path, slot.fields, near, kind), at_key=True)
+        if near and near[0] not in mapping:
             self._document.rename(path, near[0])
         else:
             self._document.remove(path)
@@ -89,7 +91,8 @@ class StructureCheck:
     def _unknown_kind(self, path: KeyPath, slot: Slot) -> None:
         kind = self._document.get((*path, "kind"))
         near = wording.near_names(kind, slot.forms) if isinstance(kind, str) else []
-        self._report((*path, "kind"), wording.unknown_kind(slot, kind, near))
+        if kind is not UNREADABLE:
+            self._report((*path, "kind"), wording.unknown_kind(slot, kind, near))
         if near:
             self._document.put((*path, "kind"), near[0])
         else:
@@ -101,7 +104,9 @@ class StructureCheck:
             self._wrong_value(path, slot)
 
     def _wrong_value(self, path: KeyPath, slot: Slot) -> None:
-        self._report(path, wording.wrong_value(slot, self._document.get(path)))
+        value = self._document.get(path)
+        if value is not UNREADABLE:
+            self._report(path, wording.wrong_value(slot, value))
         self._stand_in(path, slot)
 
     def _stand_in(self, path: KeyPath, slot: Slot) -> None:

@@ -75,7 +75,8 @@ def _owner(path: KeyPath) -> str:
 
 
 def cannot_read(path: Path, error: OSError) -> str:
-    return f"{path}: expected a scenario file, found none that can be read: {error.strerror}; 'rocelab scenarios' lists those that come with rocelab"
+    remedy = "'rocelab scenarios' lists those that come with rocelab"
+    return f"{path}: expected a scenario file, found none that can be read: {error.strerror}; {remedy}"
 
 
 def not_utf8(path: Path, error: UnicodeDecodeError) -> str:
@@ -90,7 +91,9 @@ def not_a_scenario(root: Any) -> str:
 
 
 _YAML_HINTS = {
-    "mapping values are not allowed here": "a text with ': ' in it needs quotes, and keys of one mapping the same indent",
+    "mapping values are not allowed here": "a text with ': ' in it needs quotes, keys of one mapping the same indent",
+    "expected <block end>": "keys of one mapping need the same indent",
+    "expected ',' or": "a bracket or a quote is left open, or a comma is missing",
     "that cannot start any token": "indent with spaces, and quote a text that starts with a special character",
     "but found another document": "a file holds one scenario: no second '---'",
     "found undefined alias": "an alias (*name) needs its anchor (&name) before it",
@@ -119,8 +122,8 @@ def unknown_tag(tag: str) -> str:
 # --- keys and kinds --------------------------------------------------------------------------------------------------
 
 
-def unknown_key(path: KeyPath, keys: Iterable[str], near: Sequence[str]) -> str:
-    text = f"{path[-1]!r} is not a key of {_owner(path[:-1])}"
+def unknown_key(path: KeyPath, keys: Iterable[str], near: Sequence[str], kind: str | None = None) -> str:
+    text = f"{path[-1]!r} is not a key of {_owner(path[:-1])}" + (f" of kind {kind}" if kind else "")
     return text + (did_you_mean(near) or f"; its keys are {', '.join(keys)}")
 
 
@@ -130,8 +133,8 @@ def missing_key(path: KeyPath, slot: Slot) -> str:
 
 
 def missing_kind(path: KeyPath, slot: Slot) -> str:
-    kinds = ", ".join(slot.forms)
-    return f"expected the key 'kind' in {_owner(path)}, one of {kinds}, found none; for example 'kind: {next(iter(slot.forms))}'"
+    example = f"kind: {next(iter(slot.forms))}"
+    return f"expected the key 'kind' in {_owner(path)}, one of {', '.join(slot.forms)}, found none; for example {example!r}"
 
 
 def unknown_kind(slot: Slot, value: Any, near: Sequence[str]) -> str:
@@ -151,7 +154,10 @@ def _key_example(slot: Slot) -> str:
 def wrong_value(slot: Slot, value: Any) -> str:
     """Say that `value` is not what may stand in `slot`."""
     if slot.quantity is not None and isinstance(value, str) and _is_fraction(slot.quantity, value):
-        return f"expected a {slot.quantity.name} of whole {slot.quantity.counts}, found {value!r}"
+        example = slot.quantity.example
+        return (
+            f"expected a {slot.quantity.name} of whole {slot.quantity.counts}, found {value!r}; for example {example}"
+        )
     return f"expected {expected(slot)}, found {found(value)}{_remedy(slot, value)}"
 
 
@@ -164,21 +170,19 @@ def expected(slot: Slot) -> str:
     if slot.forms:
         return " or ".join(expected(form) for form in slot.forms.values())
     if slot.fields:
-        return f"a mapping with keys among {', '.join(slot.fields)}"
+        return f"a mapping with {'keys among' if len(slot.fields) > 1 else 'the key'} {', '.join(slot.fields)}"
     if slot.element is not None:
-        at_least = "at least one" if slot.limit("min_length") else "any number"
-        return f"a list of {at_least} of {_plural(slot)}"
+        return _list(slot, slot.element)
     if get_origin(slot.kind) is Literal:
         choices = [written(choice) for choice in get_args(slot.kind)]
         return choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
     return _plain(slot)
 
 
-def _plural(slot: Slot) -> str:
-    assert slot.element is not None
-    if slot.element.by_kind:
-        return f"mappings, each with a kind ({', '.join(slot.element.forms)})"
-    return f"mappings with keys among {', '.join(slot.element.fields)}" if slot.element.fields else "names"
+def _list(slot: Slot, element: Slot) -> str:
+    if element.fields or element.by_kind:
+        return f"a list{' of at least one item' if slot.limit('min_length') else ''}, each {expected(element)}"
+    return "a list of names"
 
 
 def _plain(slot: Slot) -> str:
@@ -236,8 +240,8 @@ def _remedy(slot: Slot, value: Any) -> str:
 
 def _near_unit(quantity: Quantity, text: str) -> list[str]:
     """``100gbps`` -> ``100Gbps``: the same number with the nearest unit."""
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)(?:/s)?\s*", text)
-    if match is None or match[2] in quantity.units:
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)(?:/s)?\s*", re.sub("[\u00b5\u03bc]s", "us", text))
+    if match is None or text.strip().endswith(match[2]) and match[2] in quantity.units:
         return []
     return [f"{match[1]}{unit}" for unit in near_names(match[2], quantity.units)[:1]]
 
@@ -258,14 +262,14 @@ def _example(slot: Slot) -> str | None:
     if isinstance(slot.default, (bool, int, float)) and not slot.examples:
         return written(slot.default)
     if slot.forms and not slot.by_kind:
-        return f"all or {written(list(slot.forms.values())[-1].stand_in())}"
+        return written(slot.default or list(slot.forms.values())[-1].stand_in())
     return written(slot.stand_in()) if not slot.fields or any(f.required for f in slot.fields.values()) else _pair(slot)
 
 
 def _pair(slot: Slot) -> str:
     """A mapping of no required keys: show its first one."""
     name, first = next(iter(slot.fields.items()))
-    return "{" + f"{name}: {_example(first) or written(first.stand_in())}" + "}"
+    return "{" + f"{name}: {_example(first) or written(first.default)}" + "}"
 
 
 # --- --set -----------------------------------------------------------------------------------------------------------
@@ -291,8 +295,10 @@ def not_in_fabric(noun: str, name: str, names: Sequence[str]) -> str:
     """`name` is no host, port or link: say the nearest ones, and the run of names of its kind (``h0 to h15``)."""
     family = [known for known in names if _family(known) == _family(name)]
     there = f" ({family[0]} to {family[-1]})" if len(family) > 1 else ""
-    near = did_you_mean(near_names(name, names))
-    return f"{name!r} is not a {noun} of this fabric{there}" + (near or ("" if there else f"; for example {names[0]}"))
+    near = near_names(name, names)
+    if there and set(near) <= set(family):
+        return f"{name!r} is not a {noun} of this fabric{there}"
+    return f"{name!r} is not a {noun} of this fabric{there}" + (did_you_mean(near) or f"; for example {names[0]}")
 
 
 def _family(name: str) -> str:
@@ -313,11 +319,8 @@ def too_few_hosts(hosts: int) -> str:
 
 
 def not_whole_elements(size_bytes: int) -> str:
-    return f"expected a size of whole float32 elements, a multiple of 4B, found {size_bytes}B; for example {size_bytes // 4 * 4 or 4}B"
-
-
-def less_than_an_element_each(size_bytes: int, ranks: int) -> str:
-    return f"expected at least one float32 element a rank, {4 * ranks}B for {ranks} ranks, found {size_bytes}B"
+    whole_bytes = size_bytes // 4 * 4 or 4
+    return f"expected a size of whole float32 elements, a multiple of 4B, found {size_bytes}B; for example {whole_bytes}B"
 
 
 def no_flows() -> str:

@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from controllers.channel import Counts
 from testbed.errors import RocelabError
 from testbed.fabric.build import build_plan
@@ -32,15 +34,21 @@ ROOT = Path(__file__).parents[2]
 HOSTS = "hosts"
 FIRST_SOURCE_PORT = 49152
 FLAVOURS = {"ryu": "ryu", "os-ken": "os_ken"}
-UNKNOWN_FRAME = bytes.fromhex("ffffffffffff" "020000000009" "88b6") + bytes(46)
-LEAF_SPINE = {"kind": "leaf-spine", "leaves": 2, "spines": 4, "hosts_per_leaf": 2}
-FAT_TREE = {"kind": "fat-tree", "k": 4}
+UNKNOWN_FRAME = bytes.fromhex("ffffffffffff02000000000988b6") + bytes(46)
+LEAF_SPINE: dict[str, Any] = {"kind": "leaf-spine", "leaves": 2, "spines": 4, "hosts_per_leaf": 2}
+FAT_TREE: dict[str, Any] = {"kind": "fat-tree", "k": 4}
 
 
-def missing(flavour: str) -> str | None:
-    """Return what this machine lacks for a task with `flavour`; None if nothing."""
+def skip_without(flavour: str, *, switches: bool = True) -> None:
+    """Skip a test, with the reason, on a machine that lacks what it needs."""
     if importlib.util.find_spec(FLAVOURS[flavour]) is None:
-        return f"{flavour} is not installed"
+        pytest.skip(f"{flavour} is not installed")
+    lacking = _missing_for_switches() if switches else None
+    if lacking:
+        pytest.skip(lacking)
+
+
+def _missing_for_switches() -> str | None:
     if shutil.which("ovs-vswitchd", path=f"{os.environ['PATH']}:/usr/sbin") is None:
         return "Open vSwitch is not installed"
     if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
@@ -49,7 +57,8 @@ def missing(flavour: str) -> str | None:
 
 
 def in_lab(task: Callable[..., Any], flavour: str, **arguments: Any) -> Any:
-    """Run a task of this file in a sandbox of its own; return what it returns."""
+    """Run a task of this file in a sandbox of its own; return what it returns. Skips where something is lacking."""
+    skip_without(flavour)
     command = [sys.executable, "-m", "tests.controllers.lab", task.__name__, json.dumps(arguments)]
     path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
     environment = {**os.environ, "ROCELAB_RYU": flavour, "PYTHONPATH": str(ROOT), "PATH": path}

@@ -43,7 +43,7 @@ def test_link_down_concerns_both_directions() -> None:
 
 
 def test_each_fault_has_randomness_of_its_own() -> None:
-    both = [RandomLoss(kind="loss", port=port, probability=0.2) for port in ("h0-eth0", "h1-eth0")]
+    both: list[Fault] = [RandomLoss(kind="loss", port=port, probability=0.2) for port in ("h0-eth0", "h1-eth0")]
     got = delivered(both)
     assert got["h0-eth0"] != got["h1-eth0"]
     assert got["h0-eth0"] == delivered(both[:1])["h0-eth0"]  # a second fault does not disturb the first

@@ -7,13 +7,15 @@ from hypothesis import strategies as st
 from testbed.engine.loop import EventLoop
 from tests.engine.kit import STEADY
 
+Log = list[tuple[int, int]]
+
 times = st.lists(st.integers(0, 10), max_size=40)
 
 
 @STEADY
 @given(times)
 def test_events_run_by_time_and_then_in_the_order_they_were_scheduled(when: list[int]) -> None:
-    loop, ran = EventLoop(), []
+    loop, ran = EventLoop(), Log()
     for number, time in enumerate(when):
         loop.at(time, ran.append, (time, number))
     loop.run()
@@ -49,7 +51,8 @@ def test_the_past_is_refused() -> None:
 
 
 def test_run_until_includes_its_end_and_leaves_the_rest() -> None:
-    loop, ran = EventLoop(), []
+    loop = EventLoop()
+    ran: list[int] = []
     for time in (9, 10, 11):
         loop.at(time, ran.append, time)
     loop.run(until_ps=10)
@@ -61,7 +64,7 @@ def test_run_until_includes_its_end_and_leaves_the_rest() -> None:
 @STEADY
 @given(times, st.integers(1, 7))
 def test_running_in_turns_is_running_at_once(when: list[int], turn: int) -> None:
-    loop, ran, turns = EventLoop(), [], 0
+    loop, ran, turns = EventLoop(), Log(), 0
     for number, time in enumerate(when):
         loop.at(time, ran.append, (time, number))
     while loop.run_events(turn):

@@ -19,7 +19,7 @@ from testbed.fabric.build import build_plan
 from testbed.fabric.plan import FabricPlan
 from testbed.outside.controller import ControllerProcess
 from testbed.scenario.model import FabricOptions
-from tests.controllers.lab import FLAVOURS, LEAF_SPINE, ROOT, in_lab, missing, run_app
+from tests.controllers.lab import FLAVOURS, LEAF_SPINE, ROOT, in_lab, run_app, skip_without
 
 APPS = Path(__file__).parent / "controller_apps"
 _FOREIGN_FRAME = re.compile(r'  \|   File "(?!tests/).*\n(?:  \|     .*\n)*')
@@ -28,9 +28,7 @@ _MARKS = re.compile(r"  \| +[\^~]+\n")
 
 @pytest.fixture(params=FLAVOURS)
 def flavour(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    lacking = missing(request.param)
-    if lacking:
-        pytest.skip(lacking)
+    skip_without(request.param, switches=False)
     monkeypatch.setenv("ROCELAB_RYU", request.param)
     return str(request.param)
 
@@ -58,21 +56,36 @@ def assert_golden(name: str, text: str) -> None:
     assert text == golden.read_text()
 
 
-def failure(app: str, plan: FabricPlan, directory: Path, timeout_seconds: float = 20) -> str:
+@contextmanager
+def running(app: str, plan: FabricPlan, directory: Path) -> Iterator[ControllerProcess]:
+    """Run a controller that has said hello."""
+    with free_address() as address:
+        controller = ControllerProcess(app, plan, directory, listen=address)
+        controller.start()
+        try:
+            while controller.hello is None:
+                controller.check()
+            yield controller
+        finally:
+            controller.stop()
+
+
+def failure(app: str, plan: FabricPlan, directory: Path) -> str:
     """Return the error of a controller to which no switch connects."""
     with free_address() as address:
         controller = ControllerProcess(app, plan, directory, listen=address)
         controller.start()
         try:
             with pytest.raises(RocelabError) as caught:
-                controller.wait_ready(timeout_seconds)
+                controller.wait_ready()
         finally:
             controller.stop()
     return f"{caught.type.__name__}: {caught.value}"
 
 
+@pytest.mark.usefixtures("flavour")
 @pytest.mark.parametrize("name", ["raises_at_import", "exits_at_once", "no_app_class", "green_thread_dies"])
-def test_broken_application(name: str, plan: FabricPlan, tmp_path: Path, flavour: str) -> None:
+def test_broken_application(name: str, plan: FabricPlan, tmp_path: Path) -> None:
     assert_golden(name, failure(f"{APPS.relative_to(ROOT)}/{name}.py", plan, tmp_path))
 
 
@@ -101,9 +114,11 @@ def test_application_that_does_not_exist(golden: str, app: str, plan: FabricPlan
     assert_golden(golden, failure(app, plan, tmp_path))
 
 
-def test_no_switch_connects(plan: FabricPlan, tmp_path: Path, flavour: str) -> None:
-    controller_started = 3  # seconds; enough to start, and then nobody comes
-    assert_golden("no_switch", failure("l3-ecmp", plan, tmp_path, controller_started))
+@pytest.mark.usefixtures("flavour")
+def test_no_switch_connects(plan: FabricPlan, tmp_path: Path) -> None:
+    with running("l3-ecmp", plan, tmp_path) as controller, pytest.raises(TestbedError) as caught:
+        controller.wait_ready(0.2)
+    assert_golden("no_switch", f"{caught.type.__name__}: {caught.value}")
 
 
 def test_unknown_flavour(plan: FabricPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,30 +142,19 @@ def test_address_is_taken(plan: FabricPlan, tmp_path: Path) -> None:
 
 
 def test_status_and_stop(plan: FabricPlan, tmp_path: Path, flavour: str) -> None:
-    with free_address() as address:
-        controller = ControllerProcess("l3-ecmp", plan, tmp_path, listen=address)
-        controller.start()
-        try:
-            while controller.hello is None:
-                controller.check()
-            assert controller.hello.flavour == flavour
-            assert controller.status() == Counts()
-        finally:
-            controller.stop()
+    with running("l3-ecmp", plan, tmp_path) as controller:
+        assert controller.hello is not None
+        assert controller.hello.flavour == flavour
+        assert controller.status() == Counts()
     assert controller.log.read_text() == ""
     with pytest.raises(TestbedError, match="not running"):
         controller.check()
 
 
 def test_ends_when_the_testbed_is_gone(plan: FabricPlan, tmp_path: Path) -> None:
-    with free_address() as address:
-        controller = ControllerProcess("l3-ecmp", plan, tmp_path, listen=address)
-        controller.start()
-        while controller.hello is None:
-            controller.check()
+    with running("l3-ecmp", plan, tmp_path) as controller:
         process, channel = controller._process, controller._channel
         assert process is not None
         assert channel is not None
         channel.close()  # as the kernel does when this process ends
         assert process.wait(10) == 0
-        controller.stop()

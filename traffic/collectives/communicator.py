@@ -153,10 +153,11 @@ class Communicator:
         if self._failed:
             return
         self._failed = True
-        names = self.endpoints[rank].name, self.endpoints[peer].name
+        here, there = self.endpoints[rank].name, self.endpoints[peer].name
+        qp, status = completion.queue_pair, completion.status.value
         text = (
-            f"{self.name} died at {format_time(self._loop.now, 6)}: rank {rank} ({names[0]}), QP {completion.queue_pair}
-            " f"{doing} rank {peer} ({names[1]}): {completion.status.value}"
+            f"{self.name} died at {format_time(self._loop.now, 6)} of model time: "
+            f"rank {rank} ({here}), QP {qp} {doing} rank {peer} ({there}): {status}"
         )
         self.close()
         self.on_failure(text)

@@ -49,8 +49,8 @@ class FlowJob(Job):
             self._sent = np.random.Generator(np.random.PCG64(setting.seed)).integers(0, 256, flow.size, dtype=np.uint8)
             self._received = np.zeros(flow.size, dtype=np.uint8)
         members = [
-            Member(flow.source, source, None if self._sent is None else memoryview(self._sent)),
-            Member(flow.destination, destination, None if self._received is None else memoryview(self._received)),
+            Member(flow.source, source, None if self._sent is None else self._sent.data),
+            Member(flow.destination, destination, None if self._received is None else self._received.data),
         ]
         super().__init__(f"flow {flow.source} to {flow.destination}", setting, members, flow.size)
         self.start_ps = self.end_ps = setting.loop.now + flow.start

@@ -68,10 +68,7 @@ async def _iteration(endpoint: Endpoint, ring: Ring, buffers: Buffers, log: Step
 
     def send(step: int, piece: int, offset: int, size: int) -> None:
         source_offset = buffers.result_offset(iteration) + offset
-        if step < n - 1:
-            target_offset = buffers.scratch_offset + offset
-        else:
-            target_offset = source_offset
+        target_offset = buffers.scratch_offset + offset if step < n - 1 else source_offset
         log.sent(rank, first + step, endpoint.now)
         endpoint.send(
             right, first + step, piece, source_offset=source_offset, target_offset=target_offset, size_bytes=size

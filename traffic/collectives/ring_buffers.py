@@ -98,7 +98,7 @@ class RealBuffers(Layout):
 
     def memory(self, rank: int) -> memoryview:
         """Return the rank's whole buffer as bytes, to be registered."""
-        return memoryview(self._arrays[rank]).cast("B")
+        return self._arrays[rank].data.cast("B")
 
     def numbers(self, rank: int, iteration: int) -> Floats:
         """Return what the rank brings into an iteration."""

@@ -103,19 +103,12 @@ class Pair:
 
     def write(self, length: int, offset: int = 0, *, work_id: int = 0, immediate: int | None = None) -> None:
         """Post an RDMA WRITE of a's bytes at `offset` to the same place of b's region."""
-        region: MemoryRegion = self.region_b
-        self.qp_a.post_send(
-            SendRequest(
-                work_id,
-                WorkOpcode.RDMA_WRITE,
-                self.region_a,
-                offset,
-                length,
-                region.address + offset,
-                region.rkey,
-                immediate,
-            )  # fmt: skip
+        target: MemoryRegion = self.region_b
+        address = target.address + offset
+        request = SendRequest(
+            work_id, WorkOpcode.RDMA_WRITE, self.region_a, offset, length, address, target.rkey, immediate
         )
+        self.qp_a.post_send(request)
 
     def send(self, length: int, offset: int = 0, *, work_id: int = 0, immediate: int | None = None) -> None:
         """Post a SEND of a's bytes at `offset`."""

@@ -1,0 +1,113 @@
+"""A modelled fabric whose switches forward by the plan in Python, with NICs at its edge: no Open vSwitch, no root."""
+
+from collections.abc import Callable
+from zlib import crc32
+
+from testbed.engine.fabric import ModelFabric
+from testbed.engine.frame import Frame
+from testbed.engine.loop import EventLoop
+from testbed.fabric.build import build_plan
+from testbed.fabric.paths import next_hops
+from testbed.fabric.plan import FabricPlan
+from testbed.scenario.model import FabricOptions, RingAllReduce, TransportOptions, Work
+from traffic.collectives.job import Job
+from traffic.nic import Nic
+from traffic.results import CollectiveResult
+from traffic.wire.packet import addresses
+from traffic.work import start_workload
+
+Loses = Callable[[int], bool]
+
+
+class PlannedForwarder:
+    """Forwards by destination; of equal next hops, by a hash of the UDP source port."""
+
+    def __init__(self, plan: FabricPlan, switch: str) -> None:
+        hops = next_hops(plan)[switch]
+        self._ports = {
+            _packed(address): tuple(port.number for port in hops[nic.name])
+            for nic in plan.nics
+            for address in (nic.ipv4, nic.ipv6)
+        }
+        self._udp = 34 if plan.ip_version == 4 else 54
+
+    def submit(self, in_port: int, frame: Frame) -> None:  # noqa: ARG002 - a forwarder's signature
+        found = addresses(frame.data)
+        assert found is not None
+        ports = self._ports[found[1]]
+        frame.answer = ports[crc32(frame.data[self._udp : self._udp + 2]) % len(ports)]
+
+    def answer(self, frame: Frame) -> int:
+        return int(frame.answer)
+
+
+def _packed(address: str) -> bytes:
+    from ipaddress import ip_address
+
+    return ip_address(address).packed
+
+
+class Losing:
+    """An impairment that loses the frames of one direction whose number (from 0), among data frames, `loses` names."""
+
+    def __init__(self, loses: Loses) -> None:
+        self._loses = loses
+        self._seen = -1
+
+    def on_departure(self, frame: Frame, now: int) -> str | None:  # noqa: ARG002 - an impairment's signature
+        if not frame.is_data:
+            return None
+        self._seen += 1
+        return "fault" if self._loses(self._seen) else None
+
+    def lost_in_flight(self, departed_ps: int, arrived_ps: int) -> str | None:  # noqa: ARG002
+        return None
+
+
+class Bench:
+    """A fabric of `fabric` options with a workload started on it."""
+
+    def __init__(self, fabric: dict[str, object], *workload: Work, seed: int = 1, **transport: object) -> None:
+        self.plan = build_plan(FabricOptions.model_validate(fabric))
+        self.loop = EventLoop()
+        self.drops: list[tuple[str, str]] = []
+        self.nics = {nic.name: Nic(nic, self.loop, ip_version=self.plan.ip_version) for nic in self.plan.nics}
+        forwarders = {switch.name: PlannedForwarder(self.plan, switch.name) for switch in self.plan.switches}
+        self.fabric = ModelFabric(self.plan, self.loop, forwarders, self.nics, self._dropped)
+        settings = TransportOptions.model_validate(transport)
+        self.jobs: list[Job] = start_workload(workload, self.plan, self.nics, self.loop, seed, settings)
+
+    def _dropped(self, where: str, reason: str, frame: Frame) -> None:  # noqa: ARG002 - a drop handler's signature
+        self.drops.append((where, reason))
+
+    def lose(self, port: str, loses: Loses) -> None:
+        """Lose data frames of what `port` sends."""
+        self.fabric.transmitters[port].impair(Losing(loses))
+
+    def run(self) -> None:
+        """Run to the last event and check that everything came to an end."""
+        self.loop.run()
+        assert all(job.done for job in self.jobs), [job.waiting_for() for job in self.jobs]
+        assert list(self.fabric.conservation()) == []
+
+    def collective(self) -> CollectiveResult:
+        """Run, and return the result of the one collective."""
+        self.run()
+        (job,) = self.jobs
+        result = job.result()
+        assert isinstance(result, CollectiveResult)
+        return result
+
+    def total(self, counter: str) -> int:
+        """Return the sum of a counter over all NICs."""
+        return sum(nic.statistics()[counter] for nic in self.nics.values())
+
+
+def star(hosts: int, **options: object) -> dict[str, object]:
+    """Return a single switch with `hosts`, almost without latency: each pair has two ideal wires between."""
+    return {"topology": {"kind": "single-switch", "hosts": hosts}, **options}
+
+
+def ring(size: int, **options: object) -> RingAllReduce:
+    """Return a ring All-Reduce of `size` bytes."""
+    return RingAllReduce.model_validate({"kind": "all-reduce", "size": f"{size}B", **options})
