@@ -72,9 +72,9 @@ class Supervisor(app_manager.RyuApp):
         self._barriers: set[tuple[int, int]] = set()
         self._counts: Counter[str] = Counter()
         self._sent: deque[tuple[Any, Any]] = deque(maxlen=_KEPT_MESSAGES)
+        self._failed = False
         self._watch_handlers()
         self._watch_messages()
-        self._failed = False
         _GreenThreadDeaths(self.fail).take_over(logging.getLogger(hub.__name__))
 
     # --- the end, and the testbed ------------------------------------------------------------------------------------

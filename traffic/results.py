@@ -49,9 +49,9 @@ class CollectiveResult:
 
     `ranks` are host names in ring order. `start_ps` to `end_ps` is the whole of it, compute phases included. `time_ps`
     is the mean time of an iteration without its compute phase: (end - start) / iterations - compute; `ideal_ps` is the
-    same of the contention-free run (`traffic.collectives.contention_free`). algbw = size / time; busbw = algbw * 2 (n -
-    1) / n, which can be compared with a link's rate (nccl-tests doc/PERFORMANCE.md); both in Gb/s here (nccl-tests
-    prints GB/s).
+    same of the contention-free run (`traffic.collectives.contention_free`). Bandwidths as nccl-tests has them, in Gb/s
+    instead of GB/s: algbw = size / time, and busbw = 2 (n - 1) / n * algbw, which compares with a link's rate
+    (nccl-tests doc/PERFORMANCE.md).
 
     `stall_ps_by_rank`: for each rank, the time that it waited for data, less that which it waits in the contention-free
     run; never below 0. In a failed collective it counts up to the failure.

@@ -47,7 +47,9 @@ class _Listened:
 
     __slots__ = ("_listener", "_loop", "_receive")
 
-    def __init__(self, loop: EventLoop, receive: Callable[[Frame], None], listener: Callable[[int, Frame], None]) -> None:
+    def __init__(
+        self, loop: EventLoop, receive: Callable[[Frame], None], listener: Callable[[int, Frame], None]
+    ) -> None:
         self._loop = loop
         self._receive = receive
         self._listener = listener
@@ -98,9 +100,10 @@ class Transmitter:
         self._receive = receiver.receive
 
     def listen(self, listener: Callable[[int, Frame], None]) -> None:
-        """Call `listener(time, frame)` for each frame that arrives at the other end, before the receiver there takes it.
+        """Call ``listener(time, frame)`` for each frame that arrives at the other end, before its receiver takes it.
 
-        The transmitter must be connected. A wire without a listener pays nothing for this."""
+        The transmitter must be connected. A wire without a listener pays nothing for this.
+        """
         self._receive = _Listened(self._loop, self._receive, listener).receive
 
     def impair(self, impairment: Impairment) -> None:

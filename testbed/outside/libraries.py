@@ -80,7 +80,7 @@ def _library_check(name: str, pin: str, outcome: str) -> Check:
 
 def read_pins(lock: str, environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return name to version of the lines of a lock file that hold here, or where `environment` (PEP 508) describes."""
-    pins = {}
+    pins: dict[str, str] = {}
     for line in lock.splitlines():
         if "==" not in line or line.startswith((" ", "#")):
             continue

@@ -2,9 +2,11 @@
 
 From top to bottom, and each part only where there is something to say: what ran, a table like nccl-tests' for the
 collectives, who stalled, flows, what was dropped where, what was expected and what always holds, where the files are,
-and what it cost. A failure stands in the place where the eye ends: last.
+and what it cost. The verdict stands where the eye ends: last. Of the scenario's message a good run has the first
+sentence; a bad one has it all before the verdict, for it says what a failure means.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
@@ -24,6 +26,8 @@ _MOST_ROWS = 16
 """Ranks or flows that are all shown; of more, only the worst `_WORST_ROWS`."""
 _WORST_ROWS = 8
 _LONGEST_BAR = 60
+_STALL_MATTERS = 100
+"""Ranks are shown when one stalled for more than this part of the completion time: 1 %."""
 
 
 def print_report(console: Console, result: Summary, directory: Path | None = None, files: Sequence[str] = ()) -> None:
@@ -37,6 +41,7 @@ def print_report(console: Console, result: Summary, directory: Path | None = Non
         *_losses(result, signs),
         *_checks(result, signs),
         _foot(result, directory, files),
+        *_explanation(result),
         _verdict(result, signs),
     ]
     with console.capture() as captured:
@@ -74,8 +79,12 @@ def _head(result: Summary) -> RenderableType:
         f"seed {result['seed']}",
     ]
     lines = [Text(result["title"], HEADING), Text(", ".join(facts), QUIET)]
-    message = " ".join(scenario["message"].split())
-    return Group(*lines, *([Text(message)] if message else []))
+    first = re.match(r".*?[.!?](?= |$)|.+", _message(result))
+    return Group(*lines, *([Text(first[0])] if first else []))
+
+
+def _message(result: Summary) -> str:
+    return " ".join(result["scenario"]["message"].split())
 
 
 # --- collectives -----------------------------------------------------------------------------------------------------
@@ -139,7 +148,8 @@ def _wrong(verified: bool | None, wrong: int) -> Text:
 
 def _stalls(result: Summary, signs: Signs, width: int) -> Iterator[RenderableType]:
     for index, collective in enumerate(result["collectives"]):
-        if collective["stall_max_ps"] == 0:
+        time_ps = collective["time_ps"] or collective["end_ps"] - collective["start_ps"]
+        if collective["stall_max_ps"] * _STALL_MATTERS <= time_ps:
             continue
         title = "Stall of each rank: its wait for data beyond the contention-free wait"
         if len(result["collectives"]) > 1:
@@ -246,6 +256,11 @@ def _checks(result: Summary, signs: Signs) -> Iterator[RenderableType]:
     if holding:
         table.add_row(signs.check(True), Text("invariants"), Text(", ".join(holding), QUIET))
     yield Group(Text("Checks", HEADING), table)
+
+
+def _explanation(result: Summary) -> Iterator[RenderableType]:
+    if not result["ok"] and _message(result):
+        yield Group(Text("The scenario says", HEADING), Padding(Text(_message(result)), (0, 0, 0, 2)))
 
 
 def _verdict(result: Summary, signs: Signs) -> RenderableType:

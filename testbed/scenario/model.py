@@ -243,7 +243,7 @@ class Scenario(Section):
     """
 
     title: str = Field(min_length=1, examples=["A ring All-Reduce"])
-    message: str = ""
+    message: str = Field(default="", examples=["What one will see"])
     seed: int = Field(default=1, ge=0)
     fabric: FabricOptions
     controller: ControllerOptions = ControllerOptions()

@@ -91,7 +91,7 @@ def not_a_scenario(root: Any) -> str:
 
 
 _YAML_HINTS = {
-    "mapping values are not allowed here": "a text with ': ' in it needs quotes, keys of one mapping the same indent",
+    "mapping values are not allowed here": "quote a text with ': ' in it, and give keys of one mapping the same indent",
     "expected <block end>": "keys of one mapping need the same indent",
     "expected ',' or": "a bracket or a quote is left open, or a comma is missing",
     "that cannot start any token": "indent with spaces, and quote a text that starts with a special character",
@@ -133,8 +133,8 @@ def missing_key(path: KeyPath, slot: Slot) -> str:
 
 
 def missing_kind(path: KeyPath, slot: Slot) -> str:
-    example = f"kind: {next(iter(slot.forms))}"
-    return f"expected the key 'kind' in {_owner(path)}, one of {', '.join(slot.forms)}, found none; for example {example!r}"
+    text = f"expected the key 'kind' in {_owner(path)}, one of {', '.join(slot.forms)}, found none"
+    return f"{text}; for example 'kind: {next(iter(slot.forms))}'"
 
 
 def unknown_kind(slot: Slot, value: Any, near: Sequence[str]) -> str:
@@ -219,13 +219,15 @@ def _quantity(quantity: Quantity, limits: str = "") -> str:
 def _is_fraction(quantity: Quantity, text: str) -> bool:
     """Whether the text is a number with a right unit that does not come out whole (``0.5B``)."""
     match = re.fullmatch(r"\s*[0-9]+\.[0-9]+\s*([A-Za-z]+)\s*", text)
-    if match is None or match[1] not in quantity.units:
-        return False
+    return match is not None and match[1] in quantity.units and not _parses(quantity, text)
+
+
+def _parses(quantity: Quantity, text: str) -> bool:
     try:
         quantity.parse(text)
     except ValueError:
-        return True
-    return False
+        return False
+    return True
 
 
 def _remedy(slot: Slot, value: Any) -> str:
@@ -239,9 +241,10 @@ def _remedy(slot: Slot, value: Any) -> str:
 
 
 def _near_unit(quantity: Quantity, text: str) -> list[str]:
-    """``100gbps`` -> ``100Gbps``: the same number with the nearest unit."""
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)(?:/s)?\s*", re.sub("[\u00b5\u03bc]s", "us", text))
-    if match is None or text.strip().endswith(match[2]) and match[2] in quantity.units:
+    """``100gbps`` -> ``100Gbps``, ``5µs`` -> ``5us``: the same number with the nearest unit."""
+    latin = re.sub("[\u00b5\u03bc]s", "us", text)
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)(?:/s)?\s*", latin)
+    if match is None or _parses(quantity, text):
         return []
     return [f"{match[1]}{unit}" for unit in near_names(match[2], quantity.units)[:1]]
 
@@ -320,7 +323,9 @@ def too_few_hosts(hosts: int) -> str:
 
 def not_whole_elements(size_bytes: int) -> str:
     whole_bytes = size_bytes // 4 * 4 or 4
-    return f"expected a size of whole float32 elements, a multiple of 4B, found {size_bytes}B; for example {whole_bytes}B"
+    return (
+        f"expected a size of whole float32 elements, a multiple of 4B, found {size_bytes}B; for example {whole_bytes}B"
+    )
 
 
 def no_flows() -> str:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from testbed.engine.frame import Frame
 from tests.engine.kit import STEADY, Wire, frame_of
 
-RATES_BPS = [10**7, 10**8, 10**9, 25 * 10**9, 100 * 10**9, 400 * 10**9, 800 * 10**9]
+RATES_BPS = [10**7, 10**8, 1_234_567_891, 25 * 10**9, 100 * 10**9, 400 * 10**9, 800 * 10**9]
+"""One of them divides nothing, so that rounding shows."""
 
 schedules = st.lists(st.tuples(st.integers(0, 900_000), st.integers(84, 4200)), min_size=1, max_size=30)
 """(idle time before the send in picoseconds, size on the wire in bytes) of each frame."""
@@ -73,6 +74,17 @@ def test_an_idle_wire_costs_no_event() -> None:
     wire = Wire()
     wire.transmitter.kick()
     assert wire.loop.next_time() is None
+
+
+def test_kicks_of_a_busy_wire_cost_one_event() -> None:
+    wire = Wire(frames=(frame_of(1000),))
+    wire.transmitter.kick()
+    for number in range(5):
+        wire.send(frame_of(1000, number))
+    events = 1
+    while wire.loop.run_events(1):
+        events += 1
+    assert events == 6 + 5  # an arrival each, and a wake-up for each frame behind the first
 
 
 @STEADY

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 
 import pytest
@@ -10,18 +11,18 @@ from hypothesis import given, settings
 from testbed.fabric.build import build_plan
 from testbed.fabric.plan import FabricPlan
 from testbed.fabric.topologies import layout_of, topology
-from testbed.scenario.model import FabricOptions, LeafSpine, LinkOptions
+from testbed.scenario.model import FabricOptions, LeafSpine, LinkOptions, SingleSwitch
 from tests.fabric.strategies import fabric, fabrics
 
 
-def assert_distinct(values: list[object]) -> None:
+def assert_distinct(values: Sequence[object]) -> None:
     assert [value for value, count in Counter(values).items() if count > 1] == []
 
 
 @given(fabrics())
 def test_names_and_addresses_are_unique(options: FabricOptions) -> None:
     plan = build_plan(options)
-    assert_distinct([node.name for node in (*plan.hosts, *plan.switches)])
+    assert_distinct([*plan.host_by_name, *plan.switch_by_name])
     assert_distinct([link.name for link in plan.links])
     assert_distinct([switch.dpid for switch in plan.switches])
     assert_distinct([*(nic.mac for nic in plan.nics), *(switch.mac for switch in plan.switches)])
@@ -61,7 +62,7 @@ def test_everything_is_connected(options: FabricOptions) -> None:
             if node in ends and not ends <= reached:
                 frontier += ends - reached
                 reached |= ends
-    assert reached == {node.name for node in (*plan.hosts, *plan.switches)}
+    assert reached == {*plan.host_by_name, *plan.switch_by_name}
 
 
 @given(fabrics())
@@ -153,7 +154,13 @@ def test_two_nics_have_two_links_to_the_leaf() -> None:
 
 def test_rates_and_delays_of_tiers() -> None:
     plan = build_plan(
-        fabric("fat-tree", k=2, link={"rate": "100Gbps", "delay": "1us"}, aggregation={"rate": "400Gbps"}, core={"delay": "9us"})
+        fabric(
+            "fat-tree",
+            k=2,
+            link={"rate": "100Gbps", "delay": "1us"},
+            aggregation={"rate": "400Gbps"},
+            core={"delay": "9us"},
+        )
     )
     speeds = {link.name: (link.rate_bps, link.delay_ps) for link in plan.links}
     assert speeds["h0-p0e0"] == (100 * 10**9, 10**6)
@@ -182,7 +189,7 @@ def test_the_largest_have_room(options: FabricOptions) -> None:
 def test_a_second_topology_for_the_same_options_is_refused() -> None:
     layout_of(LeafSpine(kind="leaf-spine"))  # all files are imported by now
     with pytest.raises(ValueError, match="LeafSpine has two topologies"):
-        topology(LeafSpine)(lambda options, builder: None)
+        topology(LeafSpine)(layout_of(SingleSwitch(kind="single-switch")))
 
 
 def test_options_without_a_topology_are_named() -> None:

@@ -1,7 +1,7 @@
 """Next hops and shortest paths: against a plain search, and against what each topology's textbook says."""
 
-import time
 from collections import deque
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from testbed.fabric.build import build_plan
 from testbed.fabric.paths import next_hops, shortest_path
-from testbed.fabric.plan import FabricPlan
+from testbed.fabric.plan import FabricPlan, Switch
 from testbed.scenario.model import FabricOptions
 from tests.fabric.strategies import fabric, fabrics
 
@@ -58,7 +58,7 @@ def test_a_path_is_a_chain_of_least_length(options: FabricOptions, data: st.Data
     assert path.links[0] is plan.link_at[source.name]
     assert path.links[-1] is plan.link_at[destination.name]
     assert len(path.links) == len(path.switches) + 1
-    for before, switch, after in zip(path.links, path.switches, path.links[1:], strict=True):
+    for before, switch, after in zip(path.links[:-1], path.switches, path.links[1:], strict=True):
         assert {switch.name} <= {before.a.node, before.b.node} & {after.a.node, after.b.node}
     assert [port.node for port in path.senders] == [source.host, *(switch.name for switch in path.switches)]
     assert plan.far_end(path.senders[-1].name).name == destination.name
@@ -83,7 +83,11 @@ def test_leaf_spine_has_a_path_over_each_spine() -> None:
     assert [plan.far_end(port.name).node for port in hops["leaf0"]["h7-eth0"]] == ["spine0", "spine1", "spine2"]
     assert [port.name for port in hops["leaf3"]["h7-eth0"]] == ["leaf3-eth2"]
     assert [port.name for port in hops["spine1"]["h7-eth0"]] == ["spine1-eth4"]
-    assert [switch.name for switch in shortest_path(plan, "h0-eth0", "h7-eth0").switches] == ["leaf0", "spine0", "leaf3"]
+    assert [switch.name for switch in shortest_path(plan, "h0-eth0", "h7-eth0").switches] == [
+        "leaf0",
+        "spine0",
+        "leaf3",
+    ]
     assert [switch.name for switch in shortest_path(plan, "h0-eth0", "h1-eth0").switches] == ["leaf0"]
 
 
@@ -112,9 +116,7 @@ def test_unreachable_nics_have_no_path() -> None:
     assert set(next_hops(cut)["left0"]) == {"h0-eth0", "h1-eth0"}
 
 
-def _without_uplink(plan: FabricPlan):  # type: ignore[no-untyped-def]  # a helper of one test
-    from dataclasses import replace
-
+def _without_uplink(plan: FabricPlan) -> tuple[Switch, ...]:
     return tuple(replace(switch, ports=switch.ports[:-1]) for switch in plan.switches)
 
 
@@ -126,8 +128,6 @@ def _without_uplink(plan: FabricPlan):  # type: ignore[no-untyped-def]  # a help
 def test_next_hops_search_once_a_leaf(options: FabricOptions) -> None:
     """Fast by construction: all NICs of a leaf share one tuple at every other switch."""
     plan = build_plan(options)
-    started = time.process_time()
     hops = next_hops(plan)
-    assert time.process_time() - started < 1, "some milliseconds are usual"
     first, second = plan.nics[0].name, plan.nics[1].name
     assert hops[plan.switches[-1].name][first] is hops[plan.switches[-1].name][second]

@@ -48,13 +48,12 @@ def test_any_fabric_can_be_drawn(options: FabricOptions) -> None:
     assert max(map(len, picture.splitlines())) <= 100
     assert set(picture) - set(UNICODE_CHARACTERS) <= set(map(chr, range(32, 127))) | {"\n"}
     assert to_ascii(picture).isascii()
-    shown = set(re.findall(r"[│├] +(\w+) +[│┤]", picture.replace("│ │", "│")))
-    assert shown & set(plan.switch_by_name), "some switch is in the picture"
+    assert f" {plan.switches[0].name} " in picture
     assert f"{len(plan.links)} link" in picture
 
 
 def test_every_node_of_a_small_fabric_is_in_its_picture() -> None:
     plan = build_plan(SHOWN["leaf-spine-16"])
     words = set(re.findall(r"[\w.:-]+", draw(plan)))
-    assert {node.name for node in (*plan.hosts, *plan.switches)} <= words
+    assert {*plan.host_by_name, *plan.switch_by_name} <= words
     assert {nic.ipv4 for nic in plan.nics} <= words

@@ -13,6 +13,10 @@ from tests.lab.marked import MARK, processes, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 ORDINARY_USER = ROOT / "tests" / "lab" / "ordinary_user.py"
+PRIVATE_PLACE = ROOT / "tests" / "lab" / "private_place.py"
+
+_PLACES = (str(ROOT), sys.prefix, sys.base_prefix)
+"""What an ordinary user must reach: the project, and the Python it runs by."""
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -34,14 +38,34 @@ def user(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def start(mark: str, user: str) -> Start:
-    """Start ``rocelab ARGUMENTS`` as `user`, marked, and return the process."""
+def root() -> Iterator[Path]:
+    """A place like / with an empty /run and /tmp, where nobody but the test's runs leaves files; as a folder.
+
+    Only root can make one; without, it is / itself.
+    """
+    if os.geteuid() != 0:
+        yield Path("/")
+        return
+    holder = subprocess.Popen(
+        [sys.executable, str(PRIVATE_PLACE), *_PLACES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "made\n", "no mount namespace"
+    yield Path(f"/proc/{holder.pid}/root")
+    holder.communicate()
+
+
+@pytest.fixture
+def start(mark: str, user: str, root: Path) -> Start:
+    """Start ``rocelab ARGUMENTS`` as `user` in `root`, marked, and return the process."""
 
     def start_command(*arguments: str) -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "testbed", *arguments]
-        if user == "ordinary user" and os.geteuid() == 0:
-            reach = [word for path in (ROOT, Path(sys.prefix), Path(sys.base_prefix)) for word in ("--reach", str(path))]
-            command = [sys.executable, str(ORDINARY_USER), *reach, "--", *command]
+        if os.geteuid() == 0:
+            if user == "ordinary user":
+                command = [sys.executable, str(ORDINARY_USER), *_PLACES, "--", *command]
+            holder = root.parts[2]
+            command = ["nsenter", f"--target={holder}", "--mount", f"--wd={ROOT}", *command]
         return subprocess.Popen(
             command, cwd=ROOT, env={**os.environ, MARK: mark}, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -3,7 +3,7 @@ machine looks like before and after."""
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,26 +48,27 @@ def wait_for(condition: Callable[[], object], seconds: float, what: str) -> obje
 
 @dataclass(frozen=True)
 class MachineState:
-    """What a run must leave as it was: interfaces, mounts, named network namespaces, and files under /run and /tmp."""
+    """What a run must leave as it was: interfaces and mounts of the machine, and files under /run and /tmp as `root`
+    (a folder such as /proc/PID/root) has them."""
 
     interfaces: frozenset[str]
     mounts: frozenset[str]
     files: frozenset[str]
 
     @classmethod
-    def now(cls, ignore: Sequence[Path] = ()) -> "MachineState":
-        """Look at the machine; files under the folders `ignore` (a test's own) do not count."""
+    def now(cls, root: Path, ignore: Path) -> "MachineState":
+        """Look at the machine; `ignore`, a run's own directory, does not count."""
         return cls(
             interfaces=frozenset(os.listdir("/sys/class/net")),
             mounts=frozenset(Path("/proc/self/mounts").read_text().splitlines()),
-            files=frozenset(_files(Path("/run"), ignore) | _files(Path("/tmp"), ignore)),
+            files=frozenset(_files(root / "run", ignore) | _files(root / "tmp", ignore)),
         )
 
 
-def _files(folder: Path, ignore: Sequence[Path]) -> set[str]:
+def _files(folder: Path, ignore: Path) -> set[str]:
     found = set()
     for path, folders, files in os.walk(folder):
         here = Path(path)
-        folders[:] = [name for name in folders if here / name not in ignore]
+        folders[:] = [name for name in folders if here / name != ignore]
         found.update(str(here / name) for name in (*folders, *files))
     return found

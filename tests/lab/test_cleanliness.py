@@ -1,5 +1,6 @@
 """A run leaves nothing but its directory, whoever starts it and however it ends."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -16,29 +17,21 @@ SCENARIO = "scenarios/01-ring-all-reduce.yaml"
 LONG = ("--set", "workload.0.size=64MiB", "--set", "workload.0.verify=false")
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    """Where a run may write, whoever it runs as."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_uid == os.geteuid() and str(folder).startswith("/tmp/"):
-            folder.chmod(0o755)
-    writable = tmp_path / "writable"
-    writable.mkdir()
-    writable.chmod(0o777)
-    return writable / "run"
+OUT = "/tmp/run"
+"""A run's directory, in the place that the test made for it."""
 
 
 @pytest.fixture
-def unchanged(out: Path) -> Iterator[None]:
+def unchanged(root: Path, start: Start) -> Iterator[None]:  # noqa: ARG001 - the machine is looked at before any start
     """The machine is afterwards as it was before, the run's own directory aside."""
-    ignore = (out.parents[1],)
-    before = MachineState.now(ignore)
+    ignore = root / OUT[1:]
+    before = MachineState.now(root, ignore)
     yield
-    wait_for(lambda: _same(before, MachineState.now(ignore)), 30, "the machine as it was before")
+    wait_for(lambda: _same(before, MachineState.now(root, ignore)), 30, "the machine as it was before")
 
 
 def _same(before: MachineState, after: MachineState) -> bool:
-    return after.interfaces == before.interfaces and after.mounts == before.mounts and after.files <= before.files
+    return after == before
 
 
 def _process(mark: str, words: str) -> Process | None:
@@ -56,8 +49,8 @@ MOMENTS = {
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_kill_at_any_moment_leaves_nothing(start: Start, mark: str, out: Path, moment: str) -> None:
-    run = start("run", SCENARIO, "--out", str(out), *LONG)
+def test_kill_at_any_moment_leaves_nothing(start: Start, mark: str, moment: str) -> None:
+    run = start("run", SCENARIO, "--out", OUT, *LONG)
     wait_for(lambda: _process(mark, MOMENTS[moment]), 30, moment)
     run.kill()
     run.communicate()
@@ -69,10 +62,8 @@ VICTIMS = ("ovsdb-server", "ovs-vswitchd", "controllers.launcher")
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("victim", VICTIMS)
-def test_the_death_of_a_part_ends_the_run_with_an_error_that_names_it(
-    start: Start, mark: str, out: Path, victim: str
-) -> None:
-    run = start("run", SCENARIO, "--out", str(out), *LONG)
+def test_the_death_of_a_part_ends_the_run_with_an_error_that_names_it(start: Start, mark: str, victim: str) -> None:
+    run = start("run", SCENARIO, "--out", OUT, *LONG)
     wait_for(lambda: _process(mark, "mininet:h15") and _process(mark, victim), 30, f"{victim} to run")
     found = _process(mark, victim)
     assert found is not None
@@ -85,23 +76,21 @@ def test_the_death_of_a_part_ends_the_run_with_an_error_that_names_it(
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_run_with_its_status(start: Start, mark: str, out: Path, number: signal.Signals) -> None:
-    run = start("run", SCENARIO, "--out", str(out), *LONG)
+def test_a_signal_ends_the_run_with_its_status(start: Start, mark: str, number: signal.Signals) -> None:
+    run = start("run", SCENARIO, "--out", OUT, *LONG)
     wait_for(lambda: _process(mark, "mininet:h15"), 30, "hosts to run")
     run.send_signal(number)
     run.communicate(timeout=60)
     assert run.returncode == 128 + number
 
 
-@pytest.mark.usefixtures("unchanged", "mark")
-def test_two_runs_at_once_give_what_one_alone_gives(start: Start, out: Path) -> None:
-    import json
-
-    runs = [start("run", SCENARIO, "--out", f"{out}{number}", "--quiet") for number in range(2)]
+@pytest.mark.usefixtures("mark")
+def test_two_runs_at_once_give_what_one_alone_gives(start: Start, root: Path) -> None:
+    runs = [start("run", SCENARIO, "--out", f"{OUT}-{number}", "--quiet") for number in range(2)]
     for run in runs:
         _, errors = run.communicate(timeout=120)
         assert run.returncode == 0, errors
-    summaries = [json.loads(Path(f"{out}{number}", "summary.json").read_text()) for number in range(2)]
+    summaries = [json.loads((root / f"tmp/run-{number}" / "summary.json").read_text()) for number in range(2)]
     for summary in summaries:
         del summary["wall"]
     assert summaries[0] == summaries[1]

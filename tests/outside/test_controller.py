@@ -1,15 +1,14 @@
 """The controller's process: what it says when all goes well, and the exact error for each way to fail.
 
-Each broken application in ``controller_apps/`` stands beside the error that it must give. ``UPDATE_GOLDEN=1`` in the
-environment rewrites these texts; review the difference.
+Each broken application in ``controller_apps/`` stands beside the error that it must give.
 """
 
-import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -19,8 +18,10 @@ from testbed.fabric.build import build_plan
 from testbed.fabric.plan import FabricPlan
 from testbed.outside.controller import ControllerProcess
 from testbed.scenario.model import FabricOptions
+from tests.conftest import GoldenCheck
 from tests.controllers.lab import FLAVOURS, LEAF_SPINE, ROOT, in_lab, run_app, skip_without
 
+Golden: TypeAlias = Callable[[str, str], None]
 APPS = Path(__file__).parent / "controller_apps"
 _FOREIGN_FRAME = re.compile(r'  \|   File "(?!tests/).*\n(?:  \|     .*\n)*')
 _MARKS = re.compile(r"  \| +[\^~]+\n")
@@ -47,13 +48,15 @@ def free_address() -> Iterator[str]:
         yield f"127.0.0.1:{holder.getsockname()[1]}"
 
 
-def assert_golden(name: str, text: str) -> None:
+@pytest.fixture
+def assert_golden(golden: GoldenCheck) -> Golden:
     """Compare an error with its golden text; paths are the tree's, and lines of other packages are left out."""
-    text = _MARKS.sub("", _FOREIGN_FRAME.sub("", text.replace(f"{ROOT}/", "") + "\n"))
-    golden = APPS / f"{name}.txt"
-    if os.environ.get("UPDATE_GOLDEN"):
-        golden.write_text(text)
-    assert text == golden.read_text()
+
+    def check(name: str, text: str) -> None:
+        text = _MARKS.sub("", _FOREIGN_FRAME.sub("", text.replace(f"{ROOT}/", "") + "\n"))
+        golden(APPS / f"{name}.txt", text)
+
+    return check
 
 
 @contextmanager
@@ -85,17 +88,17 @@ def failure(app: str, plan: FabricPlan, directory: Path) -> str:
 
 @pytest.mark.usefixtures("flavour")
 @pytest.mark.parametrize("name", ["raises_at_import", "exits_at_once", "no_app_class", "green_thread_dies"])
-def test_broken_application(name: str, plan: FabricPlan, tmp_path: Path) -> None:
+def test_broken_application(assert_golden: Golden, name: str, plan: FabricPlan, tmp_path: Path) -> None:
     assert_golden(name, failure(f"{APPS.relative_to(ROOT)}/{name}.py", plan, tmp_path))
 
 
 @pytest.mark.parametrize("name", ["raises_in_handler", "refused_flow"])
-def test_broken_application_with_a_switch(name: str, flavour: str) -> None:
+def test_broken_application_with_a_switch(assert_golden: Golden, name: str, flavour: str) -> None:
     found = in_lab(run_app, flavour, app=f"{APPS.relative_to(ROOT)}/{name}.py")
     assert_golden(name, found["error"])
 
 
-def test_killed_during_the_run(flavour: str) -> None:
+def test_killed_during_the_run(assert_golden: Golden, flavour: str) -> None:
     found = in_lab(run_app, flavour, app=f"{APPS.relative_to(ROOT)}/killed_by_packet.py", packet_in=True)
     assert_golden("killed_by_packet", found["error"])
 
@@ -108,25 +111,29 @@ def test_unmodified_student_application(flavour: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("golden", "app"), [("missing_file", "my_app.py"), ("unknown_name", "l3-ecm"), ("far_name", "routing")]
+    ("name", "app"), [("missing_file", "my_app.py"), ("unknown_name", "l3-ecm"), ("far_name", "routing")]
 )
-def test_application_that_does_not_exist(golden: str, app: str, plan: FabricPlan, tmp_path: Path) -> None:
-    assert_golden(golden, failure(app, plan, tmp_path))
+def test_application_that_does_not_exist(
+    assert_golden: Golden, name: str, app: str, plan: FabricPlan, tmp_path: Path
+) -> None:
+    assert_golden(name, failure(app, plan, tmp_path))
 
 
 @pytest.mark.usefixtures("flavour")
-def test_no_switch_connects(plan: FabricPlan, tmp_path: Path) -> None:
+def test_no_switch_connects(assert_golden: Golden, plan: FabricPlan, tmp_path: Path) -> None:
     with running("l3-ecmp", plan, tmp_path) as controller, pytest.raises(TestbedError) as caught:
         controller.wait_ready(0.2)
     assert_golden("no_switch", f"{caught.type.__name__}: {caught.value}")
 
 
-def test_unknown_flavour(plan: FabricPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_flavour(
+    assert_golden: Golden, plan: FabricPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ROCELAB_RYU", "osken")
     assert_golden("unknown_flavour", failure("l3-ecmp", plan, tmp_path))
 
 
-def test_address_is_taken(plan: FabricPlan, tmp_path: Path) -> None:
+def test_address_is_taken(assert_golden: Golden, plan: FabricPlan, tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

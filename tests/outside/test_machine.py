@@ -193,7 +193,9 @@ def test_the_locks_agree() -> None:
 
 
 def test_pins_follow_their_markers() -> None:
-    lock = "a==1 ; python_version < '3.11' \\\n    --hash=sha256:00\na==2 ; python_version >= '3.11' \\\n# b==3\nC_d==4\n"
+    lock = (
+        "a==1 ; python_version < '3.11' \\\n    --hash=sha256:00\na==2 ; python_version >= '3.11' \\\n# b==3\nC_d==4\n"
+    )
     assert read_pins(lock, {"python_version": "3.10"}) == {"a": "1", "c-d": "4"}
     assert read_pins(lock, {"python_version": "3.13"}) == {"a": "2", "c-d": "4"}
 

@@ -160,7 +160,7 @@ def large() -> Measurements:
     """128 ranks, each with a stall of its own; drops at many ports."""
     topology = {"kind": "leaf-spine", "leaves": 16, "spines": 8, "hosts_per_leaf": 8}
     of = scenario(fabric={"topology": topology}, message="", seed=7, expect={})
-    stalls = [(rank * 37 % 128) * 91_000 for rank in range(128)]
+    stalls = [(rank * 37 % 128) * 191_000 for rank in range(128)]
     full = (drop(1_000_000 + n, f"leaf{n % 12}-eth{1 + n % 3}", "shared_full") for n in range(1000))
     drops = (*full, drop(5_000_000, "leaf0", "openflow", None))
     return measurements(of, (collective(hosts(128), stalls),), drops=drops)
@@ -173,7 +173,7 @@ def flows() -> Measurements:
         {"kind": "all-reduce", "size": "4MiB", "verify": False},
     ]
     of = scenario(title="Flows round the ring", message="", workload=work, expect={})
-    quiet = replace(collective(hosts(16), [2_000_000] * 16), verified=None)
+    quiet = replace(collective(hosts(16), [12_000_000] * 16), verified=None)
     around = tuple(flow(f"h{n}", f"h{(n + 1) % 16}", (350 + n) * MICROSECOND) for n in range(16))
     return measurements(of, (quiet, replace(quiet, size_bytes=2**30, time_ps=345_678_901_234)), flows=around)
 

@@ -46,7 +46,9 @@ def make_ring(work: RingAllReduce, ranks: int, where: str) -> Ring:
 class AllReduceJob(Job):
     """A ring All-Reduce of `work` over hosts, given by name and NIC in ring order."""
 
-    def __init__(self, name: str, where: str, work: RingAllReduce, hosts: Sequence[tuple[str, Nic]], setting: Setting):
+    def __init__(
+        self, name: str, where: str, work: RingAllReduce, hosts: Sequence[tuple[str, Nic]], setting: Setting
+    ) -> None:
         self._work = work
         self._ring = ring = make_ring(work, len(hosts), where)
         self._real = RealBuffers(ring.ranks, ring.elements, work.iterations, setting.seed) if work.verify else None

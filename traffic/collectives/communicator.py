@@ -28,6 +28,9 @@ _STEPS = 1 << (32 - _PIECE_BITS)
 MAXIMUM_PIECES = 1 << _PIECE_BITS
 """Pieces that a step can have: what the immediate value can name beside the step."""
 
+_ANY_RECEIVE = ReceiveRequest(work_id=0)
+"""A receive without a buffer: what a write with immediate uses up."""
+
 
 def immediate_value(step: int, piece: int) -> int:
     """Return the immediate value of a piece: its number in the lower 20 bits, the step modulo 4096 above."""
@@ -135,7 +138,7 @@ class Communicator:
             near, far = connect(source_nic, destination_nic, self._settings, port)
             near.on_completion = _SendCompletions(self, source, destination)
             far.on_completion = _Arrivals(self, far, source, destination)
-            far.post_receive(ReceiveRequest(0))
+            far.post_receive(_ANY_RECEIVE)
             queue_pairs.append(near)
             self._ends += (near, far)
         self.endpoints[source].use(destination, queue_pairs)
@@ -209,7 +212,7 @@ class _Arrivals:
             self._communicator.fail(self._destination, self._source, completion, "receiving from")
             return
         assert completion.immediate is not None, "every message of a communicator carries an immediate value"
-        self._qp.post_receive(ReceiveRequest(0))
+        self._qp.post_receive(_ANY_RECEIVE)
         self._communicator.endpoints[self._destination].arrived(self._source, completion.immediate)
 
 

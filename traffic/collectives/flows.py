@@ -28,7 +28,7 @@ def flows_of(work: Flows, plan: FabricPlan, where: str) -> tuple[Flow, ...]:
         raise ScenarioError(f"{where}.size: expected the size of each flow, for example 1MiB, found none")
     names = [host.name for host in plan.hosts]
     return tuple(
-        Flow(source=source, destination=destination, size=work.size, start=0)
+        Flow.model_construct(source=source, destination=destination, size=work.size, start=0)
         for source, destination in zip(names, names[1:] + names[:1], strict=True)
     )
 

@@ -16,7 +16,7 @@ from testbed.scenario.model import TransportOptions
 from traffic.nic.recovery import loss_recoveries
 from traffic.nic.requester import Requester
 from traffic.nic.responder import Responder
-from traffic.nic.states import TRANSITIONS, QpEvent, QpState, next_state
+from traffic.nic.states import TRANSITIONS, QpEvent, QpState, StateError, next_state
 from traffic.nic.verbs import ReceiveRequest, SendRequest, WcStatus, WorkCompletion
 from traffic.wire.template import FrameTemplate
 
@@ -45,8 +45,8 @@ class QueuePair:
     """
 
     __slots__ = (
-        "_recovery", "completions", "emit", "nic", "number", "on_completion", "peer", "peer_addresses", "requester",
-        "responder", "settings", "state", "takes_requests", "takes_responses",
+        "_recovery", "_takes_receives", "_takes_sends", "completions", "emit", "nic", "number", "on_completion",
+        "peer", "peer_addresses", "requester", "responder", "settings", "state", "takes_requests", "takes_responses",
     )  # fmt: skip
 
     def __init__(self, nic: Nic, number: int, settings: TransportOptions, recovery: str = "go-back-n") -> None:
@@ -54,7 +54,7 @@ class QueuePair:
         self.number = number
         self.settings = settings
         self.state = QpState.RESET
-        self.takes_requests = self.takes_responses = False
+        self._read_row()
         self.peer: Peer | None = None
         self.peer_addresses = b""
         self.completions: deque[WorkCompletion] = deque()
@@ -74,7 +74,13 @@ class QueuePair:
     def handle(self, event: QpEvent) -> None:
         """Go where `event` leads. Raises StateError when the state's row does not have it."""
         self.state = next_state(self.number, self.state, event)
+        self._read_row()
+
+    def _read_row(self) -> None:
+        """Keep what the state's row says about posts and packets, which come too often to look it up each time."""
         row = TRANSITIONS[self.state]
+        self._takes_sends = QpEvent.POST_SEND in row
+        self._takes_receives = QpEvent.POST_RECEIVE in row
         self.takes_requests = QpEvent.REQUEST in row
         self.takes_responses = QpEvent.ACK in row
 
@@ -128,14 +134,16 @@ class QueuePair:
 
     def post_send(self, request: SendRequest) -> None:
         """Post to the send queue; in ERROR it is flushed at once. Raises StateError before RTS."""
-        self.handle(QpEvent.POST_SEND)
+        if not self._takes_sends:
+            raise StateError(self.number, QpEvent.POST_SEND, self.state)
         self.requester.post(request)
         if self.state is QpState.ERROR:
             self.requester.flush(WcStatus.WR_FLUSH_ERR)
 
     def post_receive(self, request: ReceiveRequest) -> None:
         """Post to the receive queue; in ERROR it is flushed at once. Raises StateError in RESET."""
-        self.handle(QpEvent.POST_RECEIVE)
+        if not self._takes_receives:
+            raise StateError(self.number, QpEvent.POST_RECEIVE, self.state)
         self.responder.post(request)
         if self.state is QpState.ERROR:
             self.responder.flush()

@@ -189,9 +189,9 @@ class Requester:
         if self._spend_retry():
             self._counters.local_ack_timeout_err += 1
             now = self._loop.now
-            self._recovery.on_timeout(self, now)
             if self.congestion is not None:
                 self.congestion.on_timeout(self, now)
+            self._recovery.on_timeout(self, now)
 
     def _spend_retry(self) -> bool:
         """Use up one retry. Return False, with the QP in ERROR, when there is none left."""
@@ -235,9 +235,9 @@ class Requester:
             while messages and messages[0].end <= end:
                 self._acknowledged.append(messages.popleft())
         now = self._loop.now
-        self._recovery.on_ack(self, now)
         if self.congestion is not None:
             self.congestion.on_ack(self, now)
+        self._recovery.on_ack(self, now)
         self._allow()
         self._complete_acknowledged()
 
@@ -259,9 +259,9 @@ class Requester:
         elif syndrome == Syndrome.NAK_PSN_SEQUENCE_ERROR:
             if self._spend_retry():
                 self._counters.packet_seq_err += 1
-                self._recovery.on_nak(self, sequence, now)
                 if self.congestion is not None:
                     self.congestion.on_nak(self, sequence, now)
+                self._recovery.on_nak(self, sequence, now)
         elif syndrome in _REFUSALS:
             if syndrome == Syndrome.NAK_REMOTE_ACCESS_ERROR:
                 self._counters.req_remote_access_errors += 1

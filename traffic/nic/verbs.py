@@ -75,10 +75,7 @@ class SendRequest:
             raise ValueError(f"expected a send or a write, found {self.opcode.value}")
         if not 0 <= self.length <= MAXIMUM_MESSAGE_BYTES:
             raise ValueError(f"expected a message of 0 to {MAXIMUM_MESSAGE_BYTES} B, found {self.length} B: split it")
-        available = 0 if self.region is None else self.region.length
-        if self.offset < 0 or self.offset + self.length > available:
-            end = self.offset + self.length
-            raise ValueError(f"expected a message within its region of {available} B, found {self.offset}..{end}")
+        _check_within(self.region, self.offset, self.length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +88,15 @@ class ReceiveRequest:
     region: MemoryRegion | None = None
     offset: int = 0
     length: int = 0
+
+    def __post_init__(self) -> None:
+        _check_within(self.region, self.offset, self.length)
+
+
+def _check_within(region: MemoryRegion | None, offset: int, length: int) -> None:
+    available = 0 if region is None else region.length
+    if offset < 0 or length < 0 or offset + length > available:
+        raise ValueError(f"expected a message within its region of {available} B, found {offset}..{offset + length}")
 
 
 class WorkCompletion(NamedTuple):

@@ -1,6 +1,6 @@
 """A modelled fabric whose switches forward by the plan in Python, with NICs at its edge: no Open vSwitch, no root."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from zlib import crc32
 
 from testbed.engine.fabric import ModelFabric
@@ -48,14 +48,16 @@ def _packed(address: str) -> bytes:
 
 
 class Losing:
-    """An impairment that loses the frames of one direction whose number (from 0), among data frames, `loses` names."""
+    """An impairment that loses the frames of one direction whose number (from 0) `loses` names, counting data frames or
+    all others."""
 
-    def __init__(self, loses: Loses) -> None:
+    def __init__(self, loses: Loses, *, data: bool) -> None:
         self._loses = loses
+        self._data = data
         self._seen = -1
 
     def on_departure(self, frame: Frame, now: int) -> str | None:  # noqa: ARG002 - an impairment's signature
-        if not frame.is_data:
+        if frame.is_data is not self._data:
             return None
         self._seen += 1
         return "fault" if self._loses(self._seen) else None
@@ -67,7 +69,7 @@ class Losing:
 class Bench:
     """A fabric of `fabric` options with a workload started on it."""
 
-    def __init__(self, fabric: dict[str, object], *workload: Work, seed: int = 1, **transport: object) -> None:
+    def __init__(self, fabric: Mapping[str, object], *workload: Work, seed: int = 1, **transport: object) -> None:
         self.plan = build_plan(FabricOptions.model_validate(fabric))
         self.loop = EventLoop()
         self.drops: list[tuple[str, str]] = []
@@ -80,9 +82,9 @@ class Bench:
     def _dropped(self, where: str, reason: str, frame: Frame) -> None:  # noqa: ARG002 - a drop handler's signature
         self.drops.append((where, reason))
 
-    def lose(self, port: str, loses: Loses) -> None:
-        """Lose data frames of what `port` sends."""
-        self.fabric.transmitters[port].impair(Losing(loses))
+    def lose(self, port: str, loses: Loses, *, data: bool = True) -> None:
+        """Lose data frames, or else acknowledgements, of what `port` sends."""
+        self.fabric.transmitters[port].impair(Losing(loses, data=data))
 
     def run(self) -> None:
         """Run to the last event and check that everything came to an end."""

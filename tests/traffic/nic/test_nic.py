@@ -1,8 +1,8 @@
 import pytest
 
-from tests.traffic.nic.pair import Pair, planned_nic, statuses
 from testbed.engine.frame import Frame
 from testbed.engine.loop import EventLoop
+from tests.traffic.nic.pair import Pair, planned_nic, statuses
 from traffic.nic import Nic, connect
 from traffic.nic.hooks import Hooks
 from traffic.nic.requester import Requester

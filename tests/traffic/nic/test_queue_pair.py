@@ -1,20 +1,24 @@
 """The regimes of a reliable connection, each as a transcript between two hosts (`pair`)."""
 
 import re
+from typing import Any
 
 import pytest
 
+from testbed.engine.frame import Frame
 from tests.traffic.nic.pair import DELAY_PS, Pair, completions, statuses
 from traffic.nic.states import QpState
 from traffic.nic.verbs import SendRequest, WcStatus, WorkCompletion, WorkOpcode
-from traffic.wire.aeth import RNR_TIMER_PS
+from traffic.wire.aeth import RNR_TIMER_PS, Syndrome
+from traffic.wire.opcodes import Opcode
+from traffic.wire.template import aeth, reth
 
 MTU = 1024
 TIMEOUT = 4
 TIMEOUT_PS = 4_096_000 * 2**TIMEOUT
 
 
-def make(**options: object) -> Pair:
+def make(**options: Any) -> Pair:
     return Pair(**{"mtu": MTU, "timeout": TIMEOUT, **options})
 
 
@@ -287,6 +291,73 @@ def test_send_longer_than_its_receive() -> None:
     assert statuses(pair.qp_a) == [WcStatus.REM_INV_REQ_ERR]
     assert statuses(pair.qp_b) == [WcStatus.LOC_LEN_ERR, WcStatus.WR_FLUSH_ERR]
     assert not any(pair.received)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "extension", "size"),
+    [
+        (Opcode.RDMA_WRITE_MIDDLE, b"", MTU),  # no message has begun
+        (Opcode.RDMA_WRITE_LAST, b"", 10),
+        (Opcode.RDMA_WRITE_ONLY, "reth", MTU - 4),  # less than its RETH says
+        (Opcode.RDMA_WRITE_FIRST, "reth", MTU - 4),  # not a whole MTU
+    ],
+)
+def test_invalid_request(opcode: Opcode, extension: str | bytes, size: int) -> None:
+    pair = make()
+    if isinstance(extension, str):
+        extension = reth(pair.region_b.address, pair.region_b.rkey, MTU)
+    pair.b.receive(Frame(pair.qp_a.emit(opcode, 0, extension, bytes(size)), is_data=True))
+    pair.loop.run()
+    assert pair.transcript == ["<< Nak 0x61(psn=0, msn=0) at 0ps"]
+    assert pair.qp_b.state is QpState.ERROR
+    assert not any(pair.received)
+
+
+@pytest.mark.parametrize("opcode", [Opcode.RDMA_WRITE_FIRST, Opcode.RDMA_WRITE_ONLY, Opcode.SEND_MIDDLE])
+def test_invalid_request_within_a_message(opcode: Opcode) -> None:
+    pair = make()
+    header = reth(pair.region_b.address, pair.region_b.rkey, 2 * MTU)
+    extension = b"" if opcode is Opcode.SEND_MIDDLE else header
+    pair.b.receive(Frame(pair.qp_a.emit(Opcode.RDMA_WRITE_FIRST, 0, header, bytes(MTU)), is_data=True))
+    pair.b.receive(Frame(pair.qp_a.emit(opcode, 1, extension, bytes(MTU)), is_data=True))
+    pair.loop.run()
+    assert pair.transcript == ["<< Nak 0x61(psn=1, msn=0) at 0ps"]
+
+
+def test_refused_request_ends_the_requester() -> None:
+    pair = make()
+    pair.write(100)
+    pair.a.receive(Frame(pair.qp_b.emit(Opcode.ACKNOWLEDGE, 0, aeth(Syndrome.NAK_REMOTE_OPERATIONAL_ERROR, 0))))
+    assert statuses(pair.qp_a) == [WcStatus.REM_OP_ERR]
+
+
+def test_acknowledgement_of_what_was_never_sent_is_ignored() -> None:
+    pair = make()
+    pair.write(100)
+    for psn in (1, 2**24 - 1, 2**23):
+        pair.a.receive(Frame(pair.qp_b.emit(Opcode.ACKNOWLEDGE, psn, aeth(Syndrome.ACK, 1))))
+    assert not pair.qp_a.completions
+    pair.loop.run()
+    assert statuses(pair.qp_a) == [WcStatus.SUCCESS]
+
+
+def test_outstanding_packets_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2^23 in earnest; here 24, less than are on their way until the ACK of the first 16 is back."""
+    monkeypatch.setattr("traffic.nic.requester.MAXIMUM_OUTSTANDING", 24)
+    pair = make(size=100 * MTU, timeout=8)
+    pair.write(100 * MTU)
+    requester, most = pair.qp_a.requester, 0
+    while pair.loop.run_events(1):
+        most = max(most, requester.next_sequence - requester.unacknowledged)
+    assert most == 24
+    assert statuses(pair.qp_a) == [WcStatus.SUCCESS]
+    assert pair.a.counters.retransmitted_packets == 0
+
+
+def test_a_receive_beyond_its_region_is_refused() -> None:
+    pair = Pair(1024)
+    with pytest.raises(ValueError, match=r"^expected a message within its region of 1024 B, found 1000\.\.1100$"):
+        pair.post_receive(100, 1000)
 
 
 def test_peer_in_error_does_not_answer() -> None:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +25,7 @@ def frames_of(pair: Pair) -> list[bytes]:
 class SilentPair(Pair):
     """A pair whose host a is not pulled from."""
 
-    def __init__(self, size: int, **options: object) -> None:
+    def __init__(self, size: int, **options: Any) -> None:
         super().__init__(size, **options)
         self.a.attach(self)
 

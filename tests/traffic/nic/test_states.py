@@ -1,8 +1,8 @@
 import pytest
 
-from tests.traffic.nic.pair import Pair, planned_nic
 from testbed.engine.loop import EventLoop
 from testbed.scenario.model import TransportOptions
+from tests.traffic.nic.pair import Pair, planned_nic
 from traffic.nic import Nic
 from traffic.nic.states import TRANSITIONS, QpEvent, QpState, StateError, next_state
 from traffic.nic.verbs import ReceiveRequest, SendRequest, WorkOpcode

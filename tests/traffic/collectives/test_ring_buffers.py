@@ -1,0 +1,60 @@
+import numpy as np
+
+from tests.traffic.collectives.kit import Bench, ring, star
+from traffic.collectives.all_reduce import AllReduceJob
+from traffic.collectives.ring_buffers import Layout, RealBuffers
+
+
+def test_layout_has_one_result_for_one_iteration_and_two_for_more() -> None:
+    one, more = Layout(100, 1), Layout(100, 5)
+    assert (one.scratch_offset, one.buffer_bytes) == (400, 800)
+    assert (more.scratch_offset, more.buffer_bytes) == (800, 1200)
+    assert [more.result_offset(iteration) for iteration in range(4)] == [0, 400, 0, 400]
+
+
+def test_a_wrong_element_is_found() -> None:
+    buffers = RealBuffers(3, 50, 1, seed=1)
+    total = sum(buffers.numbers(rank, 0) for rank in range(3))
+    for rank in range(3):
+        buffers.result(rank, 0)[:] = total
+    buffers.result(1, 0)[[7, 8]] += 1
+    for rank in range(3):
+        buffers.check(rank, 0)
+    assert (buffers.wrong_elements, buffers.checked) == (2, 3)
+
+
+def test_numbers_are_seeded_small_integers() -> None:
+    buffers = RealBuffers(2, 5000, 2, seed=1)
+    numbers = buffers.numbers(0, 0)
+    assert np.array_equal(numbers, RealBuffers(2, 5000, 2, seed=1).numbers(0, 0))
+    assert not np.array_equal(numbers, buffers.numbers(1, 0))
+    assert not np.array_equal(numbers, buffers.numbers(0, 1))
+    assert not np.array_equal(numbers, RealBuffers(2, 5000, 2, seed=2).numbers(0, 0))
+    assert np.array_equal(numbers, np.round(numbers))
+    assert 512 * np.abs(numbers).max() < 2**24  # so that sums are exact, in any order
+
+
+def test_a_collective_with_wrong_numbers_is_not_verified() -> None:
+    bench = Bench(star(3), ring(3000))
+    (job,) = bench.jobs
+    assert isinstance(job, AllReduceJob)
+    assert job._real is not None
+    bench.loop.run(until_ps=1000)
+    job._real.result(1, 0)[5] += 1  # as if a bit had flipped in h1's memory, behind every check of the wire
+    result = bench.collective()
+    assert result.verified is False
+    assert result.wrong_elements > 0
+
+
+def test_without_verification_there_is_no_memory() -> None:
+    bench = Bench(star(3), ring(3 * 2**20, chunk="128KiB", verify=False))
+    bench.run()
+    regions = [region for nic in bench.nics.values() for region in nic.regions.values()]
+    assert all(region.memory is None for region in regions)
+    assert {region.length for region in regions} == {2 * 3 * 2**20}
+
+
+def test_the_result_of_an_unverified_run_says_so() -> None:
+    result = Bench(star(2), ring(8192, verify=False)).collective()
+    assert result.verified is None
+    assert result.time_ps == Bench(star(2), ring(8192)).collective().time_ps
