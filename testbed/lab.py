@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from testbed.errors import TestbedError
 from testbed.fabric.plan import FabricPlan
 from testbed.outside import openvswitch
 from testbed.outside.controller import ControllerProcess
@@ -80,18 +81,23 @@ def fabric_up(plan: FabricPlan, application: str, directory: Path = Path("/run/r
     The controller starts while the network is built. Raises TestbedError, quoting the controller's or Open vSwitch's own
     last lines, when one of them ends or a switch has no rules in time.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     open_vswitch = OpenVSwitch()
     controller = ControllerProcess(application, plan, directory, listen=f"{CONTROLLER_ADDRESS}:{CONTROLLER_PORT}")
     network = Network(plan)
     try:
-        controller.start()
-        open_vswitch.start()
-        network.start()
-        for switch in plan.switches:
-            openvswitch.install_fence(switch.name)
-        controller.wait_ready(_READY_TIMEOUT_S)
-        lab = Lab(plan, open_vswitch, controller, network)
+        try:
+            controller.start()
+            open_vswitch.start()
+            network.start()
+            open_vswitch.wait_for_switches(switch.name for switch in plan.switches)
+            for switch in plan.switches:
+                openvswitch.install_fence(switch.name)
+            controller.wait_ready(_READY_TIMEOUT_S)
+            lab = Lab(plan, open_vswitch, controller, network)
+        except (OSError, TestbedError):
+            # Whatever failed, the death of a daemon is the better explanation.
+            open_vswitch.check()
+            raise
         yield lab
         lab.datapath.close()
     finally:

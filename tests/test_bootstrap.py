@@ -39,7 +39,7 @@ case "$*" in
     -V) echo "Python 3.11.0" ;;
     "-m venv --clear "*)
         echo "venv" >>"$ROCELAB_TEST_LOG"
-        rm -rf "$4" && mkdir -p "$4/bin" && cp "$0" "$4/bin/python"
+        mkdir -p "$4" && rm -rf "$4"/* && mkdir "$4/bin" && cp "$0" "$4/bin/python"
         ;;
     "-m pip "*)
         [ -z "${ROCELAB_TEST_PIP_FAILS:-}" ] || { echo "ERROR: no such host"; exit 1; }

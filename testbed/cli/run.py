@@ -14,8 +14,12 @@ RUNS = Path("runs")
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a value, e.g. fabric.link.rate=400Gbps.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The run directory (default: a new one below runs/).")
+@click.option(
+    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a value, e.g. fabric.link.rate=400Gbps."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="The run directory (default: a new one below runs/)."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json, and nothing else, on standard output.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.pass_context

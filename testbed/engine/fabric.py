@@ -52,7 +52,9 @@ class ModelFabric:
         self.loop = loop
         self.transmitters: dict[str, Transmitter] = {}
         self.switches = {
-            switch.name: Switch(loop, switch.name, switch.latency_ps, switch.buffer_bytes, forwarders[switch.name], on_drop)
+            switch.name: Switch(
+                loop, switch.name, switch.latency_ps, switch.buffer_bytes, forwarders[switch.name], on_drop
+            )
             for switch in plan.switches
         }
         self.ports: dict[str, SwitchPort] = {}

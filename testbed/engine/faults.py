@@ -10,9 +10,7 @@ from testbed.fabric.plan import FabricPlan
 from testbed.scenario import model
 
 
-def impair(
-    plan: FabricPlan, transmitters: Mapping[str, Transmitter], faults: Sequence[model.Fault], seed: int
-) -> None:
+def impair(plan: FabricPlan, transmitters: Mapping[str, Transmitter], faults: Sequence[model.Fault], seed: int) -> None:
     """Put `faults` on the wires they name. Each fault has randomness of its own, made from `seed` and its place."""
     of_port: dict[str, list[impairments.Fault]] = defaultdict(list)
     for index, fault in enumerate(faults):

@@ -8,18 +8,22 @@ Mininet configures one thing at a time through each node's shell; here all inter
 one ``ip -batch``, which makes a fabric of 128 hosts start in seconds.
 """
 
-import logging
 import os
+import shlex
 import signal
 import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from mininet.link import Intf, Link
+from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.node import Controller, Host, OVSSwitch
 
 from testbed.errors import TestbedError
 from testbed.fabric.plan import FabricPlan, Nic
+from testbed.outside import openvswitch
 from testbed.outside.tap import open_tap
 
 CONTROLLER_ADDRESS = "127.0.0.1"
@@ -53,7 +57,18 @@ class TapLink(Link):
 
 
 class FabricSwitch(OVSSwitch):
-    """Mininet's Open vSwitch switch, without its question whether the version is from before 2013."""
+    """Mininet's Open vSwitch switch, without its questions whether Open vSwitch is there and is from before 2013."""
+
+    @classmethod
+    def setup(cls) -> None:
+        pass
+
+    @classmethod
+    def batchStartup(cls, switches: Sequence["FabricSwitch"], **_options: Any) -> Sequence["FabricSwitch"]:  # noqa: N802
+        """Ask for all switches in one transaction (`OpenVSwitch.wait_for_switches` waits for them). Mininet's own would
+        wait for ever when ovs-vswitchd is gone, and say nothing when it is refused."""
+        openvswitch.vsctl(*(word for switch in switches for line in switch.commands for word in shlex.split(line)))
+        return switches
 
     @classmethod
     def isOldOVS(cls) -> bool:  # noqa: N802 - Mininet's name
@@ -82,7 +97,7 @@ class Network:
     def __init__(self, plan: FabricPlan, *, datapath: str = "user") -> None:
         self.plan = plan
         self.taps: dict[str, int] = {}
-        logging.getLogger("mininet").setLevel(logging.CRITICAL)
+        setLogLevel("critical")
         # Mininet's own initialisation raises kernel limits of the whole machine; a run leaves the machine as it is.
         Mininet.inited = True
         self.mininet = Mininet(topo=None, build=False, controller=None, link=TapLink, switch=FabricSwitch, host=Host)
@@ -107,7 +122,6 @@ class Network:
         self._configure_interfaces()
         net.built = True
         net.start()
-        self._check_bridges()
 
     def _configure_interfaces(self) -> None:
         moves = [f"link set {nic.name} netns {self.pid(host.name)}" for host in self.plan.hosts for nic in host.nics]
@@ -129,12 +143,6 @@ class Network:
             f"addr add {address}/{_ROUTER_PREFIX[version]} dev {nic.name}",
         ]
 
-    def _check_bridges(self) -> None:
-        shown = subprocess.run(["ovs-vsctl", "list-br"], capture_output=True, text=True, check=True).stdout.split()
-        missing = sorted({switch.name for switch in self.plan.switches} - set(shown))
-        if missing:
-            raise TestbedError(f"Open vSwitch did not make the switches {', '.join(missing)}")
-
     def pid(self, host: str) -> int:
         """Return the process that holds the namespace of `host`."""
         return int(self.mininet[host].pid)
@@ -142,11 +150,14 @@ class Network:
     def close(self) -> None:
         """Remove the interfaces and close their files; namespaces and bridges end with the sandbox.
 
-        All at once, since each removal by itself makes the kernel wait: of 400 interfaces, for some ten seconds.
+        All at once, since each removal by itself makes the kernel wait: of 400 interfaces, for some ten seconds. What
+        fails here is left to the end of the sandbox, which removes everything.
         """
-        for host in self.plan.hosts:
-            os.kill(self.pid(host.name), signal.SIGKILL)
-        _ip_batch([f"link delete group {_PORT_GROUP}"], [])
+        for node in self.mininet.hosts:
+            with suppress(ProcessLookupError):
+                os.kill(node.pid, signal.SIGKILL)
+        with suppress(TestbedError):
+            _ip_batch([f"link delete group {_PORT_GROUP}"], [])
         for file in self.taps.values():
             os.close(file)
         self.taps.clear()

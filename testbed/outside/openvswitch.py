@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
 
@@ -51,7 +52,7 @@ class OpenVSwitch:
         _run("ovsdb-tool", "create", str(database), _SCHEMA)
         self._spawn("ovsdb-server", str(database), f"--remote=punix:{self.directory}/db.sock", env=dict(os.environ))
         self._wait_for(self.directory / "db.sock", "ovsdb-server")
-        _run("ovs-vsctl", "--no-wait", "init")
+        vsctl("init")
         self._spawn("ovs-vswitchd", f"unix:{self.directory}/db.sock", "--disable-system", env=_vswitchd_environment())
         self._wait_for(self.directory / "ovs-vswitchd.pid", "ovs-vswitchd")
 
@@ -70,8 +71,14 @@ class OpenVSwitch:
         while not path.exists():
             self.check()
             if time.monotonic() > deadline:
-                raise TestbedError(f"{program} did not start within {_START_TIMEOUT_S} s{self._log_tail(program)}")
+                what = f"{program} did not make {path.name} within {_START_TIMEOUT_S} s"
+                raise TestbedError(f"{what}{self._log_tail(program)}")
             time.sleep(0.005)
+
+    def wait_for_switches(self, names: Iterable[str]) -> None:
+        """Wait until ovs-vswitchd has made the switches `names`: then each has a socket for management."""
+        for name in names:
+            self._wait_for(self.directory / f"{name}.mgmt", "ovs-vswitchd")
 
     def check(self) -> None:
         """Raise TestbedError, with the daemon's last lines, if one has ended."""
@@ -107,6 +114,11 @@ def install_fence(switch: str) -> None:
 def ofctl(*arguments: str) -> str:
     """Run ovs-ofctl (OpenFlow 1.5) and return what it prints."""
     return _run("ovs-ofctl", "-O", "OpenFlow15", *arguments)
+
+
+def vsctl(*arguments: str) -> None:
+    """Change the configuration; ovs-vswitchd carries it out later."""
+    _run("ovs-vsctl", "--no-wait", *arguments)
 
 
 def installed(switch: str) -> tuple[str, str]:

@@ -30,7 +30,7 @@ _READ_BYTES = 9216 + 18
 _QUIET_S = 0.02
 """Wall time without any answer after which a fence is sent. It only decides when the proof is asked for."""
 _FENCE_PATIENCE_S = 30
-_FENCE_HEADER = bytes.fromhex("0200000000fe" "0200000000ff" "88b5")
+_FENCE_HEADER = bytes.fromhex("0200000000fe0200000000ff88b5")
 _ROCE_PORT = (4791).to_bytes(2, "big")
 
 

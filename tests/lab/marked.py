@@ -36,12 +36,12 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def wait_for(condition: Callable[[], object], seconds: float, what: str) -> object:
+def wait_for(condition: Callable[[], object], seconds: float, what: str | Callable[[], str]) -> object:
     """Return what `condition` returns once it is true; fail with `what` when that takes longer than `seconds`."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds} s: {what}")
+            raise AssertionError(f"not within {seconds} s: {what if isinstance(what, str) else what()}")
         time.sleep(0.01)
     return value
 
@@ -63,6 +63,17 @@ class MachineState:
             mounts=frozenset(Path("/proc/self/mounts").read_text().splitlines()),
             files=frozenset(_files(root / "run", ignore) | _files(root / "tmp", ignore)),
         )
+
+    def changes(self, later: "MachineState") -> list[str]:
+        """Return what has come until `later`, and which interfaces have gone; none: a run has left no trace.
+
+        A mount or a file that has gone is not looked at: it was not a run's, and somebody else may have removed it.
+        """
+        come = (later.interfaces - self.interfaces, later.mounts - self.mounts, later.files - self.files)
+        return [
+            *(f"+{name}" for names in come for name in names),
+            *(f"-{x}" for x in self.interfaces - later.interfaces),
+        ]
 
 
 def _files(folder: Path, ignore: Path) -> set[str]:

@@ -2,22 +2,22 @@
 
 import ctypes
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 1 << 18
+_libc = ctypes.CDLL(None, use_errno=True)
 KEEP = Path("/mnt")
 """Covered first; what must stay reachable under a covered folder is bound here meanwhile."""
 
 
 def enter() -> None:
     """Give this process a mount namespace of its own."""
-    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) != 0:
-        raise OSError(ctypes.get_errno(), "unshare")
-    mount("--make-rprivate", "/")
-    mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", str(KEEP))
+    _check(_libc.unshare(CLONE_NEWNS), "unshare")
+    _mount("none", Path("/"), None, MS_REC | MS_PRIVATE)
+    _mount("tmpfs", KEEP, "tmpfs", options="mode=755")
 
 
 def cover(folder: Path, mode: str, places: Sequence[Path]) -> None:
@@ -26,16 +26,27 @@ def cover(folder: Path, mode: str, places: Sequence[Path]) -> None:
     kept = [KEEP / str(place).replace("/", "_") for place in inside]
     for place, keep in zip(inside, kept, strict=True):
         keep.mkdir()
-        mount("--bind", str(place), str(keep))
-    mount("-t", "tmpfs", "-o", f"mode={mode}", "tmpfs", str(folder))
+        bind(place, keep)
+    _mount("tmpfs", folder, "tmpfs", options=f"mode={mode}")
     for place, keep in zip(inside, kept, strict=True):
         place.mkdir(parents=True, exist_ok=True)
-        mount("--bind", str(keep), str(place))
+        bind(keep, place)
 
 
-def mount(*arguments: str) -> None:
-    """Run mount(8)."""
-    subprocess.run(["mount", *arguments], check=True)
+def bind(source: Path, target: Path) -> None:
+    """Have `target` be what `source` is."""
+    _mount(str(source), target, None, MS_BIND | MS_REC)
+
+
+def _mount(source: str, target: Path, kind: str | None, flags: int = 0, *, options: str = "") -> None:
+    # By system call, since mount(8) leaves a file under /run.
+    kind_bytes = kind.encode() if kind else None
+    _check(_libc.mount(source.encode(), bytes(target), kind_bytes, flags, options.encode()), f"mount on {target}")
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        raise OSError(ctypes.get_errno(), what)
 
 
 def arguments() -> tuple[list[Path], list[str]]:

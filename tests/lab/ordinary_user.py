@@ -36,7 +36,7 @@ def _open_tun() -> None:
     node = namespaces.KEEP / "tun"
     os.mknod(node, stat.S_IFCHR | 0o666, os.makedev(10, 200))
     node.chmod(0o666)
-    namespaces.mount("--bind", str(node), str(TUN))
+    namespaces.bind(node, TUN)
 
 
 def _open_the_way(places: Sequence[Path]) -> None:

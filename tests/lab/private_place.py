@@ -2,7 +2,7 @@
 
     python private_place.py PLACE ...
 
-Each PLACE (the project, its Python) stays where it is. Says ``made`` when all is made, and ends with its standard input.
+Each PLACE (the project, its Python) stays where it is. Says ``made`` when all is made; ends with its standard input.
 """
 
 import sys

@@ -27,11 +27,11 @@ def unchanged(root: Path, start: Start) -> Iterator[None]:  # noqa: ARG001 - the
     ignore = root / OUT[1:]
     before = MachineState.now(root, ignore)
     yield
-    wait_for(lambda: _same(before, MachineState.now(root, ignore)), 30, "the machine as it was before")
-
-
-def _same(before: MachineState, after: MachineState) -> bool:
-    return after == before
+    wait_for(
+        lambda: not before.changes(MachineState.now(root, ignore)),
+        30,
+        lambda: str(before.changes(MachineState.now(root, ignore))),
+    )
 
 
 def _process(mark: str, words: str) -> Process | None:
