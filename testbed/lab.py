@@ -106,6 +106,6 @@ def fabric_up(plan: FabricPlan, application: str, directory: Path = Path("/run/r
         open_vswitch.stop()
 
 
-def installed_rules(plan: FabricPlan) -> dict[str, tuple[str, str]]:
-    """Return (flows, groups) of each switch as Open vSwitch has them installed."""
+def installed_rules(plan: FabricPlan) -> dict[str, list[str]]:
+    """Return the flows and groups of each switch as Open vSwitch has them installed, a line each."""
     return {switch.name: openvswitch.installed(switch.name) for switch in plan.switches}

@@ -59,6 +59,7 @@ class Running:
         self.fabric = ModelFabric(plan, self.loop, lab.forwarders, self.nics, self.recorder.on_drop)
         impair(plan, self.fabric.transmitters, scenario.faults, scenario.seed)
         self.jobs: list[Job] = []
+        self._data_packets = 0
         self._lab = lab
 
     def start(self) -> None:
@@ -66,6 +67,12 @@ class Running:
         self.jobs = start_workload(
             self.scenario.workload, self.plan, self.nics, self.loop, self.scenario.seed, self.scenario.transport
         )
+        self._data_packets = sum(job.data_packets for job in self.jobs)
+
+    def share_done(self) -> float:
+        """Return how much of the workload's data has been sent, retransmissions aside; 0 to 1."""
+        counters = [nic.counters for nic in self.nics.values()]
+        return sum(each.sent_data_packets - each.retransmitted_packets for each in counters) / self._data_packets
 
     def finish(self, progress: Callable[["Running"], None]) -> None:
         """Run until every job is done and every frame has arrived. Raises TestbedError when the model stops short."""
@@ -117,7 +124,7 @@ def _measurements(running: Running, lab: Lab, started: float, first_packet: floa
         nics=nics,
         retransmitted_packets=sum(counters["retransmitted_packets"] for counters in nics.values()),
         ovs=ovs,
-        invariants=invariants(fabric, nics, drops, results, lab.counter_differences(), ovs.unsolicited),
+        invariants=invariants(fabric, nics, drops, running.jobs, results, lab.counter_differences(), ovs.unsolicited),
         wall=_wall_record(fabric, started, first_packet, finished),
         extra={},
     )

@@ -13,6 +13,8 @@ from testbed.errors import MachineError
 from testbed.outside.check import Check
 from testbed.outside.machine import checks
 
+_COLOURS = {"ok": "green", "MISSING": "bold red", "optional": "yellow"}
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as a JSON array.")
@@ -29,6 +31,8 @@ def doctor(context: click.Context, as_json: bool) -> None:
         console = Console(highlight=False)
         if console.is_terminal:
             console.print(table(found))
+            for remedy in remedies(found):
+                console.print(remedy, soft_wrap=True)
         else:
             click.echo(plain(found))
         click.echo(verdict(found))
@@ -68,14 +72,17 @@ def plain(found: Sequence[Check]) -> str:
 
 
 def table(found: Sequence[Check]) -> Table:
-    """Return the checks for a terminal. Commands are text, never markup, and stay whole for copying."""
-    colours = {"ok": "green", "MISSING": "bold red", "optional": "yellow"}
+    """Return the checks for a terminal. What was found is text, never markup."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("", "needed", "found"):
         grid.add_column(heading, overflow="fold")
     for check in found:
         word = status(check)
-        grid.add_row(Text(word, style=colours[word]), Text(check.name), Text(check.found))
-        if check.remedy:
-            grid.add_row("", "", Text(check.remedy, style="bold cyan"))
+        grid.add_row(Text(word, style=_COLOURS[word]), Text(check.name), Text(check.found))
     return grid
+
+
+def remedies(found: Sequence[Check]) -> list[Text]:
+    """Return the commands that mend, one a line: below the table, where a narrow terminal does not cut them up."""
+    lines = [Text.assemble((f"\n{check.name}: ", "bold"), check.remedy) for check in found if check.remedy]
+    return [*lines, Text()] if lines else []

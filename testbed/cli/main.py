@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -11,6 +10,7 @@ from typing import NoReturn
 
 import click
 
+from testbed.cli.pipe import stop_writing
 from testbed.errors import RocelabError, ScenarioError
 
 COMMANDS = ("run", "check", "show", "scenarios", "doctor", "test")
@@ -63,9 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         status = _status_of(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has seen enough (`| head`). Nothing more can be written, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
+        status = stop_writing()
     sys.exit(status)
 
 

@@ -1,6 +1,5 @@
 """``rocelab run``: carry out a scenario and print what was measured."""
 
-import sys
 import time
 from pathlib import Path
 
@@ -34,8 +33,8 @@ def run(
     started = time.monotonic()
     scenario = load_scenario(file, overrides)
 
+    from testbed.cli.inside import in_sandbox
     from testbed.outside.machine import require_machine
-    from testbed.outside.sandbox import run_in_sandbox
 
     require_machine()
     directory = make_run_directory(out, file.stem)
@@ -45,8 +44,7 @@ def run(
 
         return carry_out(scenario, directory, started=started, as_json=as_json, quiet=quiet)
 
-    sys.stdout.flush()
-    context.exit(run_in_sandbox(inside))
+    context.exit(in_sandbox(inside))
 
 
 def make_run_directory(out: Path | None, name: str) -> Path:

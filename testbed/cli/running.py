@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 
-from testbed.errors import RocelabError
 from testbed.measurement.progress import progress_on
 from testbed.report.style import console_for
 from testbed.report.summary import Summary, summary, write_summary
@@ -14,11 +13,7 @@ from testbed.scenario.model import Scenario
 
 def carry_out(scenario: Scenario, directory: Path, *, started: float, as_json: bool, quiet: bool) -> int:
     """Run `scenario`, leave its results in `directory`, print them, and return the exit status."""
-    try:
-        result = _results(scenario, directory, started, quiet or as_json)
-    except RocelabError as error:
-        print(f"rocelab: {error}", file=sys.stderr)
-        return error.exit_status
+    result = _results(scenario, directory, started, quiet or as_json)
     _print(result, directory, as_json, quiet)
     return 0 if result["ok"] else 1
 
@@ -27,7 +22,7 @@ def _results(scenario: Scenario, directory: Path, started: float, silent: bool) 
     with progress_on(console_for(sys.stderr), quiet=silent) as progress:
 
         def report(running: Running) -> None:
-            progress.update(running.loop.now, running.fabric.data_hops)
+            progress.update(running.loop.now, running.fabric.data_hops, running.share_done())
 
         measurements = run(scenario, RunOptions(directory, started, report))
     from testbed.report.tables import write_tables

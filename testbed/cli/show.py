@@ -1,15 +1,22 @@
-"""``rocelab show``: what a scenario builds, as a picture."""
+"""``rocelab show``: what a scenario builds, as a picture; with ``--flows`` also what its controller installs."""
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from testbed.fabric.plan import FabricPlan
+    from testbed.scenario.model import Scenario
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a value of the scenario.")
-def show(file: Path, overrides: tuple[str, ...]) -> None:
+@click.option("--flows", is_flag=True, help="Build the fabric and print each switch's flows and groups as installed.")
+@click.pass_context
+def show(context: click.Context, file: Path, overrides: tuple[str, ...], flows: bool) -> None:
     """Draw a scenario's fabric as text.
 
     Shows the switches, links and hosts of FILE, and their addresses.
@@ -20,8 +27,11 @@ def show(file: Path, overrides: tuple[str, ...]) -> None:
     from testbed.scenario.load import load_scenario
 
     scenario = load_scenario(file, overrides)
-    picture = f"{scenario.title}\n{draw(build_plan(scenario.fabric))}"
+    plan = build_plan(scenario.fabric)
+    picture = f"{scenario.title}\n{draw(plan)}"
     click.echo(picture if _can_write(UNICODE_CHARACTERS) else to_ascii(picture))
+    if flows:
+        context.exit(_show_flows(scenario, plan))
 
 
 def _can_write(characters: str) -> bool:
@@ -31,3 +41,19 @@ def _can_write(characters: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _show_flows(scenario: "Scenario", plan: "FabricPlan") -> int:
+    from testbed.cli.inside import in_sandbox
+
+    def inside() -> int:
+        from testbed.lab import fabric_up, installed_rules
+
+        with fabric_up(plan, scenario.controller.app):
+            for switch, rules in installed_rules(plan).items():
+                click.echo(f"\n{switch}")
+                for line in rules:
+                    click.echo(f"  {line}")
+        return 0
+
+    return in_sandbox(inside)

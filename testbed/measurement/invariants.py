@@ -14,12 +14,14 @@ from collections.abc import Mapping, Sequence
 from testbed.engine.fabric import ModelFabric
 from testbed.measurement.records import DropRecord, Invariant
 from traffic.results import CollectiveResult, FlowResult
+from traffic.work import Job
 
 
 def invariants(
     fabric: ModelFabric,
     nics: Mapping[str, Mapping[str, int]],
     drops: Sequence[DropRecord],
+    jobs: Sequence[Job],
     results: Sequence[CollectiveResult | FlowResult],
     ovs_differences: Sequence[str],
     unsolicited: int,
@@ -28,7 +30,7 @@ def invariants(
     return (
         _conservation(fabric),
         _drops(fabric, nics, drops),
-        _packets(nics, drops),
+        _packets(nics, drops, jobs),
         _none("open_vswitch", ovs_differences, "Open vSwitch's port counters equal the engine's"),
         _invariant("unsolicited", unsolicited == 0, f"{unsolicited} frames that nobody sent in"),
         _delivery(results),
@@ -58,13 +60,16 @@ def _drops(fabric: ModelFabric, nics: Mapping[str, Mapping[str, int]], drops: Se
 _NIC_DROP_COUNTERS = ("rx_icrc_encapsulated", "rx_malformed", "rx_wrong_address", "rx_unknown_qp", "rx_qp_not_ready")
 
 
-def _packets(nics: Mapping[str, Mapping[str, int]], drops: Sequence[DropRecord]) -> Invariant:
-    sent = sum(counters["sent_data_packets"] for counters in nics.values())
-    received = sum(counters["received_data_packets"] for counters in nics.values())
-    dropped = Counter(record.kind for record in drops)["data"]
-    return _invariant(
-        "packets", sent == received + dropped, f"{sent} data packets sent, {received} received, {dropped} dropped"
+def _packets(nics: Mapping[str, Mapping[str, int]], drops: Sequence[DropRecord], jobs: Sequence[Job]) -> Invariant:
+    sent, again, received = (
+        sum(counters[name] for counters in nics.values())
+        for name in ("sent_data_packets", "retransmitted_packets", "received_data_packets")
     )
+    dropped = Counter(record.kind for record in drops)["data"]
+    needed = sum(job.data_packets for job in jobs)
+    complete = sent - again == needed or any(job.failure for job in jobs)
+    detail = f"{sent} data packets sent, {again} of them again, {received} received, {dropped} dropped; {needed} needed"
+    return _invariant("packets", sent == received + dropped and complete, detail)
 
 
 def _delivery(results: Sequence[CollectiveResult | FlowResult]) -> Invariant:

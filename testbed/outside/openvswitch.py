@@ -121,16 +121,11 @@ def vsctl(*arguments: str) -> None:
     _run("ovs-vsctl", "--no-wait", *arguments)
 
 
-def installed(switch: str) -> tuple[str, str]:
-    """Return the flows and the groups of `switch` as installed, a line each."""
-    flows = ofctl("--no-stats", "--names", "dump-flows", switch)
-    groups = ofctl("--names", "dump-groups", switch)
-    return _body(flows), _body(groups)
-
-
-def _body(reply: str) -> str:
-    """Drop the line that names the OpenFlow message."""
-    return "\n".join(line.strip() for line in reply.splitlines() if not line.lstrip().startswith(("OFPST", "NXST")))
+def installed(switch: str) -> list[str]:
+    """Return the flows and then the groups of `switch` as installed, a line each."""
+    replies = (ofctl("--no-stats", "--names", "dump-flows", switch), ofctl("--names", "dump-groups", switch))
+    lines = [line.strip() for reply in replies for line in reply.splitlines()]
+    return [line for line in lines if not line.startswith(("OFPST", "NXST"))]
 
 
 def frames_looked_up() -> int:

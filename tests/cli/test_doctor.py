@@ -4,10 +4,11 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.text import Text
 
 from testbed.cli import doctor as module
-from testbed.cli.doctor import doctor, table
+from testbed.cli.doctor import doctor, remedies, table
 from testbed.outside.check import Check
 
 FINE = Check("ip", True, True, "ip in /usr/sbin")
@@ -61,9 +62,19 @@ def test_json_is_only_json(monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads(run(monkeypatch, [MISSING], "--json")[1])
 
 
-def test_table_takes_brackets_as_text() -> None:
-    console = Console(width=100, record=True, force_terminal=True, file=None, quiet=False)
+def on_a_terminal(*parts: RenderableType) -> str:
+    console = Console(width=40, force_terminal=True, color_system=None)
     with console.capture() as capture:
-        console.print(table([Check("x", False, True, "[Errno 2] No such file", "cmd [red]a[/red]")]))
-    assert "[Errno 2] No such file" in capture.get()
-    assert "cmd [red]a[/red]" in capture.get()
+        for part in parts:
+            console.print(part, soft_wrap=isinstance(part, Text))
+    return capture.get()
+
+
+def test_table_takes_brackets_as_text() -> None:
+    assert "[Errno 2] No such" in on_a_terminal(table([Check("x", False, True, "[Errno 2] No such")]))
+
+
+def test_commands_stay_whole_on_a_narrow_terminal() -> None:
+    assert on_a_terminal(*remedies([FINE, MISSING])) == (
+        "\nmnexec: sudo apt-get install --no-install-recommends mininet\n\n"
+    )

@@ -15,6 +15,7 @@ from traffic.collectives.ring_all_reduce import ELEMENT_BYTES, Ring, ring_all_re
 from traffic.collectives.ring_buffers import Layout, RealBuffers
 from traffic.collectives.step_log import StepLog
 from traffic.nic import Nic
+from traffic.nic.segmentation import packet_count
 from traffic.nic.verbs import MAXIMUM_MESSAGE_BYTES
 from traffic.results import CollectiveResult, Wait, data_wait_ps, gbps
 
@@ -63,6 +64,12 @@ class AllReduceJob(Job):
         for endpoint in self._communicator.endpoints:
             program = ring_all_reduce(endpoint, ring, self._buffers, self._log, work.iterations, work.compute)
             self._run(endpoint.name, program)
+
+    @property
+    def data_packets(self) -> int:
+        ring, mtu = self._ring, self._setting.transport.mtu
+        of_part = [sum(packet_count(size, mtu) for _, _, size in ring.pieces(part)) for part in range(ring.ranks)]
+        return sum(of_part) * ring.steps * self._work.iterations  # in each step every part is sent by one rank
 
     def result(self) -> CollectiveResult:
         names = tuple(member.name for member in self._members)

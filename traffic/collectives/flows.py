@@ -15,6 +15,7 @@ from traffic.collectives.contention_free import path_timing, transfer_time_ps
 from traffic.collectives.endpoint import Endpoint
 from traffic.collectives.job import Job, Setting
 from traffic.nic import Nic
+from traffic.nic.segmentation import packet_count
 from traffic.results import FlowResult, gbps
 
 MESSAGE_BYTES = 2**30
@@ -69,6 +70,10 @@ class FlowJob(Job):
     async def _receive(self, endpoint: Endpoint) -> None:
         for number in range(len(messages_of(self._flow.size))):
             await endpoint.receive(0, 0, number)
+
+    @property
+    def data_packets(self) -> int:
+        return sum(packet_count(size, self._setting.transport.mtu) for size in messages_of(self._flow.size))
 
     def result(self) -> FlowResult:
         flow, setting = self._flow, self._setting

@@ -94,6 +94,11 @@ class Job(ABC):
             waiting = [f"{self._communicator.outstanding} messages not acknowledged"]
         return f"{self.name}: {'; '.join(waiting)}"
 
+    @property
+    @abstractmethod
+    def data_packets(self) -> int:
+        """How many data packets the job takes when none is sent twice."""
+
     @abstractmethod
     def result(self) -> CollectiveResult | FlowResult:
         """Return the result, once the job is done."""

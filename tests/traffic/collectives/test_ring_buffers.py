@@ -31,7 +31,7 @@ def test_numbers_are_seeded_small_integers() -> None:
     assert not np.array_equal(numbers, buffers.numbers(0, 1))
     assert not np.array_equal(numbers, RealBuffers(2, 5000, 2, seed=2).numbers(0, 0))
     assert np.array_equal(numbers, np.round(numbers))
-    assert 512 * np.abs(numbers).max() < 2**24  # so that sums are exact, in any order
+    assert 512 * int(np.abs(numbers).max()) < 2**24  # so that sums are exact, in any order
 
 
 def test_a_collective_with_wrong_numbers_is_not_verified() -> None:

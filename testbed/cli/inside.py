@@ -1,0 +1,29 @@
+"""How a command does something in the sandbox: the machine is looked at first, and errors inside become messages."""
+
+import sys
+from collections.abc import Callable
+
+import click
+
+from testbed.cli.pipe import stop_writing
+from testbed.errors import RocelabError
+from testbed.outside.machine import require_machine
+from testbed.outside.sandbox import run_in_sandbox
+
+
+def in_sandbox(inside: Callable[[], int]) -> int:
+    """Run `inside` in a sandbox and return its exit status, or that of the RocelabError that ended it, once printed."""
+
+    def guarded() -> int:
+        try:
+            status = inside()
+            sys.stdout.flush()
+            return status
+        except RocelabError as error:
+            click.echo(f"rocelab: {error}", err=True)
+            return error.exit_status
+        except BrokenPipeError:
+            return stop_writing()
+
+    require_machine()
+    return run_in_sandbox(guarded)
