@@ -78,8 +78,8 @@ class Lab:
 def fabric_up(plan: FabricPlan, application: str, directory: Path = Path("/run/rocelab")) -> Iterator[Lab]:
     """Bring the fabric of `plan` up under `application`, hand it over, take it down. Call inside the sandbox.
 
-    The controller starts while the network is built. Raises TestbedError, quoting the controller's or Open vSwitch's own
-    last lines, when one of them ends or a switch has no rules in time.
+    The controller starts while the network is built. Raises TestbedError, quoting the controller's or Open vSwitch's
+    own last lines, when one of them ends or a switch has no rules in time.
     """
     open_vswitch = OpenVSwitch()
     controller = ControllerProcess(application, plan, directory, listen=f"{CONTROLLER_ADDRESS}:{CONTROLLER_PORT}")

@@ -35,8 +35,8 @@ _EVENTS_A_TURN = 20_000
 class RunOptions:
     """How a run is carried out, apart from what it runs.
 
-    `started` is the wall time (time.monotonic) at which the user's command began; `progress` is called now and then with
-    the engine's state; `capture_path` is where a pcapng of the scenario's ports goes.
+    `directory` is where a capture goes; `started` the wall time (time.monotonic) at which the user's command began;
+    `progress` is called now and then with the run as it stands.
     """
 
     directory: Path

@@ -7,7 +7,7 @@ from testbed.measurement.progress import progress_on
 from testbed.report.style import console_for
 from testbed.report.summary import Summary, summary, write_summary
 from testbed.report.text import print_json, print_quiet, print_report
-from testbed.run import RunOptions, Running, run
+from testbed.run import Running, RunOptions, run
 from testbed.scenario.model import Scenario
 
 

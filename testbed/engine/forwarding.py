@@ -1,7 +1,7 @@
 """Where a frame goes is not the engine's decision: the seam between a modelled switch and what forwards for it.
 
-A frame that has finished arriving is *submitted*; its answer, the port it leaves by, is *asked for* one switch latency of
-model time later. In between nothing can depend on the answer, so a forwarder may take its (wall) time and hold many
+A frame that has finished arriving is *submitted*; its answer, the port it leaves by, is *asked for* one switch latency
+of model time later. In between nothing can depend on the answer, so a forwarder may take its (wall) time and hold many
 frames at once: that lookahead is what makes real switches in a model-time loop fast. And since answers are only ever
 asked for by an event that was scheduled at submission, the order in which they come cannot change a result.
 """

@@ -39,7 +39,8 @@ class Switch:
     """One switch: its ports by OpenFlow number, its memory, its drops that happen at no port (`openflow`)."""
 
     __slots__ = (
-        "_answer", "_on_drop", "dropped", "forward_handler", "forwarder", "latency_ps", "loop", "memory", "name", "ports",
+        "_answer", "_on_drop", "dropped", "forward_handler", "forwarder", "latency_ps", "loop", "memory", "name",
+        "ports",
     )  # fmt: skip
 
     def __init__(

@@ -70,8 +70,8 @@ class Transmitter:
     """
 
     __slots__ = (
-        "_arrive", "_free_at", "_has_more", "_impairment", "_loop", "_receive", "_send_next_handler", "_serialisation", "_source",
-        "_wake_at", "busy_ps", "data_hops", "delay_ps", "delivered_frames", "lost", "name", "on_lost", "on_sent",
+        "_arrive", "_free_at", "_has_more", "_impairment", "_loop", "_receive", "_send_next_handler", "_serialisation",
+        "_source", "_wake_at", "busy_ps", "data_hops", "delay_ps", "delivered_frames", "lost", "name", "on_lost", "on_sent",
         "rate_bps", "sent_bytes", "sent_frames",
     )  # fmt: skip
 

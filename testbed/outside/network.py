@@ -34,6 +34,8 @@ INTERFACE_MTU = 9000
 _PORT_GROUP = 4791
 """The interface group of all switch ports, by which they are removed at once."""
 
+_PROTOCOLS = "OpenFlow10,OpenFlow13,OpenFlow14,OpenFlow15"
+
 _ROUTER_PREFIX = {4: "32", 6: "128"}
 
 
@@ -51,7 +53,7 @@ class TapLink(Link):
         self._taps = taps
         super().__init__(node1, node2, **{**params, "intf": TapInterface})
 
-    def makeIntfPair(self, intfname1: str, intfname2: str, *_addresses_and_nodes: Any, **_options: Any) -> None:  # noqa: N802, N803 - Mininet's names
+    def makeIntfPair(self, intfname1: str, intfname2: str, *_addresses_and_nodes: Any, **_options: Any) -> None:  # noqa: N802 - Mininet's names
         for name in (intfname1, intfname2):
             self._taps[name] = open_tap(name)
 
@@ -111,7 +113,7 @@ class Network:
             net.addHost(host.name)
         for switch in self.plan.switches:
             net.addSwitch(
-                switch.name, dpid=f"{switch.dpid:016x}", datapath=self._datapath, protocols="OpenFlow10,OpenFlow13,OpenFlow14,OpenFlow15",
+                switch.name, dpid=f"{switch.dpid:016x}", datapath=self._datapath, protocols=_PROTOCOLS,
                 failMode="secure", batch=True,
             )  # fmt: skip
         for link in self.plan.links:

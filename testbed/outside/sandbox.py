@@ -132,7 +132,8 @@ def _call(name: str, *arguments: int) -> None:
     if getattr(_libc, name)(*arguments) != 0:
         error = os.strerror(ctypes.get_errno())
         raise MachineError(
-            f"cannot make the namespaces a run lives in: {name}: {error}\n  ./rocelab doctor says what this machine lacks"
+            f"cannot make the namespaces that a run lives in: {name}: {error}\n"
+            "  ./rocelab doctor says what this machine lacks"
         )
 
 
