@@ -71,8 +71,8 @@ class Transmitter:
 
     __slots__ = (
         "_arrive", "_free_at", "_has_more", "_impairment", "_loop", "_receive", "_send_next_handler", "_serialisation",
-        "_source", "_wake_at", "busy_ps", "data_hops", "delay_ps", "delivered_frames", "lost", "name", "on_lost", "on_sent",
-        "rate_bps", "sent_bytes", "sent_frames",
+        "_source", "_wake_at", "busy_ps", "data_hops", "delay_ps", "delivered_frames", "lost", "name", "on_lost",
+        "on_sent", "rate_bps", "sent_bytes", "sent_frames",
     )  # fmt: skip
 
     def __init__(self, loop: EventLoop, name: str, rate_bps: int, delay_ps: int) -> None:
