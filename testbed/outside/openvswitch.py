@@ -88,15 +88,11 @@ class OpenVSwitch:
                 raise TestbedError(f"{program} ended ({_describe(status)}){self._log_tail(program)}")
 
     def stop(self) -> None:
-        """End both daemons."""
+        """End both daemons at once: taking their switches down in good order takes seconds, and the sandbox ends anyway."""
         for process in self._daemons.values():
-            process.terminate()
+            process.kill()
         for process in self._daemons.values():
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.wait()
         self._daemons.clear()
 
     def _log_tail(self, program: str) -> str:
