@@ -59,9 +59,16 @@ def _enter_namespaces() -> None:
         flags |= CLONE_NEWUSER
     _call("unshare", flags)
     if uid != 0:
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
-        Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"0 {uid} 1")
+        _write("/proc/self/gid_map", f"0 {gid} 1")
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text)
+    except OSError as error:
+        raise _refused(f"write {path}", error.strerror) from error
 
 
 def _inner(inside: Callable[[], int], alive_read: int) -> int:
@@ -72,6 +79,7 @@ def _inner(inside: Callable[[], int], alive_read: int) -> int:
             return 128 + signal.SIGKILL
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _exit_by_signal)
+        signal.signal(signal.SIGINT, _interrupt_once)
         _private_mounts()
         _private_network()
         status = inside()
@@ -92,6 +100,12 @@ def _inner(inside: Callable[[], int], alive_read: int) -> int:
 
 def _exit_by_signal(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
+
+
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    """Ctrl-C comes twice, from the terminal and from the outer process: the second must not disturb the ending."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.default_int_handler(number, frame)
 
 
 def _is_closed(pipe_read: int) -> bool:
@@ -115,14 +129,13 @@ def _private_network() -> None:
 
 
 def _wait(pid: int) -> int:
-    """Wait for the inner process, handing on the signals that end programs; Ctrl-C reaches it by itself."""
+    """Wait for the inner process, handing on the signals that end programs."""
 
     def hand_on(number: int, _frame: FrameType | None) -> None:
         os.kill(pid, number)
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, hand_on)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _, status = os.waitpid(pid, 0)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
@@ -130,14 +143,16 @@ def _wait(pid: int) -> int:
 
 def _call(name: str, *arguments: int) -> None:
     if getattr(_libc, name)(*arguments) != 0:
-        error = os.strerror(ctypes.get_errno())
-        raise MachineError(
-            f"cannot make the namespaces that a run lives in: {name}: {error}\n"
-            "  ./rocelab doctor says what this machine lacks"
-        )
+        raise _refused(name, os.strerror(ctypes.get_errno()))
 
 
 def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int) -> None:
     if _libc.mount(source, target, kind, flags, None) != 0:
-        error = os.strerror(ctypes.get_errno())
-        raise MachineError(f"cannot mount {kind!r} on {target.decode()} inside the sandbox: {error}")
+        raise _refused(f"mount {target.decode()}", os.strerror(ctypes.get_errno()))
+
+
+def _refused(what: str, why: str | None) -> MachineError:
+    return MachineError(
+        f"cannot make the namespaces that a run lives in: {what}: {why}\n"
+        "  ./rocelab doctor says what this machine lacks"
+    )

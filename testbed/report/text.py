@@ -259,8 +259,11 @@ def _checks(result: Summary, signs: Signs) -> Iterator[RenderableType]:
 
 
 def _explanation(result: Summary) -> Iterator[RenderableType]:
-    if not result["ok"] and _message(result):
-        yield Group(Text("The scenario says", HEADING), Padding(Text(_message(result)), (0, 0, 0, 2)))
+    if result["ok"]:
+        return
+    paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", result["scenario"]["message"].strip())]
+    if any(paragraphs):
+        yield Group(Text("The scenario says", HEADING), Padding(Text("\n\n".join(paragraphs)), (0, 0, 0, 2)))
 
 
 def _verdict(result: Summary, signs: Signs) -> RenderableType:

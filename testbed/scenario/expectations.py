@@ -6,9 +6,9 @@
     collectives.0.busbw_gbps: {at_least: 90}         at least, at most, or both
     collectives.0.time_ps: {of: 745us, within: 1%}   no further from a value than a share of it
 
-Where a path ends in ``_ps``, ``_bytes`` or ``_gbps``, a text is a time, a size or a rate (``800us``, ``4MiB``,
-``90Gbps``). The form is checked with the scenario (`conditions`); that the path is there only the run can show, and
-a path that is not there is an expectation that failed.
+Where a path ends in ``_ps``, ``_bytes`` or ``_gbps``, or in one of several such values (``stall_ps_by_rank.h0``), a text
+is a time, a size or a rate (``800us``, ``4MiB``, ``90Gbps``). The form is checked with the scenario (`conditions`); that
+the path is there only the run can show, and a path that is not there is an expectation that failed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any, Protocol
 from testbed.scenario import wording
 from testbed.scenario.document import KeyPath
 from testbed.scenario.quantities import RATE, SIZE, TIME, Quantity
+from testbed.units import format_time
 
 SUMMARY_NAMES = (
     "title",
@@ -180,7 +181,8 @@ def _value(path: str, value: Any, where: KeyPath) -> Any:
 
 
 def _ending(path: str) -> str | None:
-    return next((ending for ending in _QUANTITIES if path.endswith(ending)), None)
+    named = re.sub(r"_by_[a-z]+\.[^.]+$", "", path)  # stall_ps_by_rank.h0
+    return next((ending for ending in _QUANTITIES if named.endswith(ending)), None)
 
 
 def _example(path: str) -> str:
@@ -206,5 +208,6 @@ def _shown(path: str, value: Any) -> str:
     ending = _ending(path)
     if ending is None or not _is_number(value):
         return wording.written(value)
-    quantity, scale = _QUANTITIES[ending]
-    return quantity.text(int(value)) if scale == 1 else f"{value} Gb/s"
+    if ending == "_ps":
+        return format_time(int(value), 12)
+    return SIZE.text(int(value)) if ending == "_bytes" else f"{value} Gb/s"
