@@ -88,7 +88,7 @@ class OpenVSwitch:
                 raise TestbedError(f"{program} ended ({_describe(status)}){self._log_tail(program)}")
 
     def stop(self) -> None:
-        """End both daemons at once: taking their switches down in good order takes seconds, and the sandbox ends anyway."""
+        """End both daemons at once: in good order it takes seconds, and the sandbox ends anyway."""
         for process in self._daemons.values():
             process.kill()
         for process in self._daemons.values():
