@@ -126,13 +126,12 @@ def _measurements(running: Running, lab: Lab, started: float, first_packet: floa
         ovs=ovs,
         invariants=invariants(fabric, nics, drops, running.jobs, results, lab.counter_differences(), ovs.unsolicited),
         wall=_wall_record(fabric, started, first_packet, finished),
-        extra={},
     )
 
 
 def _ovs_record(lab: Lab) -> OvsRecord:
     switches = lab.datapath.switches.values()
-    counts = lab.controller.status()
+    counts = lab.installed
     return OvsRecord(
         frames_in=sum(sum(switch.frames_in.values()) for switch in switches),
         frames_out=sum(sum(switch.frames_out.values()) for switch in switches),

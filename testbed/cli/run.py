@@ -1,16 +1,11 @@
 """``rocelab run``: carry out a scenario and print what was measured."""
 
 import time
-from contextlib import suppress
-from itertools import count
 from pathlib import Path
 
 import click
 
-from testbed.errors import ScenarioError
 from testbed.scenario.load import load_scenario
-
-RUNS = Path("runs")
 
 
 @click.command()
@@ -36,55 +31,19 @@ def run(
     scenario = load_scenario(file, overrides)
 
     from testbed.cli.inside import in_sandbox
+    from testbed.outside.run_directory import make_run_directory
     from testbed.outside.machine import require_machine
 
     require_machine()
     directory = make_run_directory(out, file.stem)
 
     def inside() -> int:
-        from testbed.cli.running import carry_out
+        from testbed.cli.running import Output, carry_out
 
-        return carry_out(scenario, directory, started=started, as_json=as_json, quiet=quiet)
+        output = Output(directory.inside, shown=directory.path, as_json=as_json, quiet=quiet)
+        return carry_out(scenario, overrides, output, started)
 
     try:
         context.exit(in_sandbox(inside))
     finally:
-        _remove_if_empty(directory)
-
-
-def make_run_directory(out: Path | None, name: str) -> Path:
-    """Make the run directory and return it: `out`, or the next free ``runs/NAME-n``.
-
-    Raises ScenarioError when `out` holds something already, since a run never overwrites another's results, or cannot
-    be made.
-    """
-    try:
-        return _given_directory(out) if out is not None else _next_directory(name)
-    except OSError as error:
-        raise ScenarioError(
-            f"cannot make the run directory {error.filename}: {error.strerror}\n"
-            "  name one that you may write to: --out DIR"
-        ) from error
-
-
-def _given_directory(out: Path) -> Path:
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ScenarioError(f"--out {out}: expected a new or empty directory, found something in it")
-    out.mkdir(parents=True, exist_ok=True)
-    return out.resolve()
-
-
-def _next_directory(name: str) -> Path:
-    RUNS.mkdir(exist_ok=True)
-    for number in count(1):
-        with suppress(FileExistsError):
-            directory = RUNS / f"{name}-{number}"
-            directory.mkdir()
-            return directory.resolve()
-    raise AssertionError("numbers do not end")
-
-
-def _remove_if_empty(directory: Path) -> None:
-    """Take back the directory of a run that left nothing in it."""
-    with suppress(OSError):
-        directory.rmdir()
+        directory.close()

@@ -54,6 +54,7 @@ def _show_flows(scenario: "Scenario", plan: "FabricPlan") -> int:
                 click.echo(f"\n{switch}")
                 for line in rules:
                     click.echo(f"  {line}")
+            click.echo("\nThe flow for dl_type=0x88b5 is the testbed's own, all else the controller's.")
         return 0
 
     return in_sandbox(inside)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from testbed.fabric.plan import FabricPlan
@@ -102,4 +102,3 @@ class Measurements:
     ovs: OvsRecord
     invariants: tuple[Invariant, ...]
     wall: WallRecord
-    extra: Mapping[str, Any]

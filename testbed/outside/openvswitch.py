@@ -15,6 +15,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 
@@ -134,11 +135,24 @@ def frames_looked_up() -> int:
     return sum(int(count) for count in match.groups())
 
 
-def port_frames(switch: str) -> dict[int, tuple[int, int]]:
-    """Return (received, transmitted) frames of each port of `switch`, by OpenFlow port number."""
-    text = ofctl("dump-ports", switch)
-    pattern = re.compile(r"port +(\d+): rx pkts=(\d+).*?tx pkts=(\d+)", re.S)
-    return {int(port): (int(received), int(sent)) for port, received, sent in pattern.findall(text)}
+@dataclass(frozen=True, slots=True)
+class PortCount:
+    """What Open vSwitch counts at a port: frames it `received` and `sent`, and those `lost` on either side."""
+
+    received: int
+    sent: int
+    lost: int
+
+
+def port_counts(switch: str) -> dict[int, PortCount]:
+    """Return the counts of each port of `switch`, by OpenFlow port number."""
+    side = r"pkts=(\d+).*?drop=(\d+|\?), errs=(\d+|\?)"
+    pattern = re.compile(rf"port +(\d+): rx {side}.*?tx {side}", re.S)
+    found = {}
+    for port, received, *rx_lost, sent, tx_drop, tx_errors in pattern.findall(ofctl("dump-ports", switch)):
+        lost = sum(int(count) for count in (*rx_lost, tx_drop, tx_errors) if count != "?")
+        found[int(port)] = PortCount(int(received), int(sent), lost)
+    return found
 
 
 def version() -> str:

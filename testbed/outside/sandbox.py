@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from testbed.errors import MachineError
+from testbed.errors import MachineError, RocelabError
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
@@ -30,6 +30,8 @@ CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 1 << 18
 PR_SET_PDEATHSIG = 1
+
+_HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -43,6 +45,8 @@ def run_in_sandbox(inside: Callable[[], int]) -> int:
     sys.stderr.flush()
     _enter_namespaces()
     alive_read, alive_write = os.pipe()
+    # Signals wait until both processes have their handlers: the first process of a namespace ignores all others.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HANDED_ON)
     pid = os.fork()
     if pid == 0:
         os.close(alive_write)
@@ -80,6 +84,7 @@ def _inner(inside: Callable[[], int], alive_read: int) -> int:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _exit_by_signal)
         signal.signal(signal.SIGINT, _interrupt_once)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDED_ON)
         _private_mounts()
         _private_network()
         status = inside()
@@ -87,6 +92,9 @@ def _inner(inside: Callable[[], int], alive_read: int) -> int:
         status = 128 + signal.SIGINT
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
+    except RocelabError as error:
+        print(f"rocelab: {error}", file=sys.stderr)
+        status = error.exit_status
     except BaseException:
         sys.excepthook(*sys.exc_info())
         status = 1
@@ -125,20 +133,34 @@ def _private_network() -> None:
         setting = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
         if setting.exists():
             setting.write_text("1")
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    done = subprocess.run(["ip", "link", "set", "lo", "up"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise _refused("ip link set lo up", done.stderr.strip())
 
 
 def _wait(pid: int) -> int:
-    """Wait for the inner process, handing on the signals that end programs."""
+    """Wait for the inner process, handing on the signals that end programs, and those of Ctrl-Z and ``fg``."""
 
     def hand_on(number: int, _frame: FrameType | None) -> None:
         os.kill(pid, number)
 
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    for number in _HANDED_ON:
         signal.signal(number, hand_on)
+    signal.signal(signal.SIGTSTP, lambda _number, _frame: _stop_with(pid))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDED_ON)
     _, status = os.waitpid(pid, 0)
     code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else 128 - code
+    if code < 0:
+        print(f"rocelab: the run was ended by {signal.Signals(-code).name}", file=sys.stderr)
+        return 128 - code
+    return code
+
+
+def _stop_with(pid: int) -> None:
+    """Ctrl-Z: the inner process, which as first of its namespace ignores that, stops with us and goes on with us."""
+    os.kill(pid, signal.SIGSTOP)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os.kill(pid, signal.SIGCONT)
 
 
 def _call(name: str, *arguments: int) -> None:

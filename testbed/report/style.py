@@ -78,7 +78,7 @@ def times_alike(times_ps: Sequence[int]) -> list[str]:
 
 
 def rate(gbps: float | None) -> str:
-    """Return a bandwidth for a column in Gb/s, with a third decimal where two would be next to nothing; n/a for None."""
+    """Return a bandwidth for a column in Gb/s, with a third decimal where two would be almost nothing; n/a for None."""
     return "n/a" if gbps is None else f"{gbps:.{2 if gbps >= 0.1 or gbps == 0 else 3}f}"
 
 

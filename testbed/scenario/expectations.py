@@ -6,9 +6,9 @@
     collectives.0.busbw_gbps: {at_least: 90}         at least, at most, or both
     collectives.0.time_ps: {of: 745us, within: 1%}   no further from a value than a share of it
 
-Where a path ends in ``_ps``, ``_bytes`` or ``_gbps``, or in one of several such values (``stall_ps_by_rank.h0``), a text
-is a time, a size or a rate (``800us``, ``4MiB``, ``90Gbps``). The form is checked with the scenario (`conditions`); that
-the path is there only the run can show, and a path that is not there is an expectation that failed.
+Where a path ends in ``_ps``, ``_bytes`` or ``_gbps``, or in one of several such values (``stall_ps_by_rank.h0``), a
+text is a time, a size or a rate (``800us``, ``4MiB``, ``90Gbps``). The form is checked with the scenario
+(`condition`); that the path is there only the run can show, and a path that is not there is an expectation that failed.
 """
 
 from __future__ import annotations
