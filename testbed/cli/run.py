@@ -31,8 +31,8 @@ def run(
     scenario = load_scenario(file, overrides)
 
     from testbed.cli.inside import in_sandbox
-    from testbed.outside.run_directory import make_run_directory
     from testbed.outside.machine import require_machine
+    from testbed.outside.run_directory import make_run_directory
 
     require_machine()
     directory = make_run_directory(out, file.stem)
