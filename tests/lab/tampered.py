@@ -6,19 +6,16 @@ is ``rocelab run SCENARIO --out DIRECTORY --quiet`` but for one of `TAMPERINGS`.
 """
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from testbed import lab, run
-from testbed.cli.inside import in_sandbox
-from testbed.cli.running import carry_out
+from testbed.cli import main as command
 from testbed.fabric.plan import FabricPlan
 from testbed.lab import Lab
 from testbed.outside import openvswitch
 from testbed.outside.controller import ControllerProcess
-from testbed.scenario.load import load_scenario
 
 
 def without_route(plan: FabricPlan) -> None:
@@ -55,9 +52,7 @@ TAMPERINGS: dict[str, Callable[[FabricPlan], None]] = {
 
 
 def main() -> None:
-    tampering, scenario, directory = sys.argv[1], load_scenario(Path(sys.argv[2]), ()), Path(sys.argv[3])
-    started = time.monotonic()
-    directory.mkdir()
+    tampering, scenario, directory = sys.argv[1:]
     if tampering == "deaf-controller":
         deaf_controller()
     as_planned = lab.fabric_up
@@ -68,12 +63,9 @@ def main() -> None:
             TAMPERINGS[tampering](plan)
             yield up
 
+    # The sandbox is a fork of this process, so what is replaced here is replaced there.
     vars(run).update(fabric_up=tampered)
-
-    def inside() -> int:
-        return carry_out(scenario, directory, started=started, as_json=False, quiet=True)
-
-    sys.exit(in_sandbox(inside))
+    command.main(["run", scenario, "--out", directory, "--quiet"])
 
 
 if __name__ == "__main__":
