@@ -16,11 +16,13 @@ from typing import Any
 from testbed.engine.reasons import FAULT, ICRC, LINK_DOWN, OPENFLOW, SHARED_FULL
 from testbed.measurement.records import DropRecord, Measurements, OvsRecord, PortRecord, WallRecord
 from testbed.scenario.expectations import evaluate
+from testbed.scenario.limits import ELEMENT_BYTES
+from testbed.scenario.limits import ELEMENT_BYTES
 from traffic.results import CollectiveResult, FlowResult
 
 SUMMARY_FILE = "summary.json"
 _DECIMALS = 3
-_DATA_TYPE, _ELEMENT_BYTES, _OPERATION = "float32", 4, "sum"
+_DATA_TYPE, _OPERATION = "float32", "sum"
 """What the All-Reduces of a scenario add (`testbed.scenario.model.RingAllReduce`)."""
 
 _USUAL_REASONS = (FAULT, ICRC, LINK_DOWN, OPENFLOW, SHARED_FULL)
@@ -91,7 +93,7 @@ def _collective(result: CollectiveResult) -> Summary:
         "ranks": len(result.ranks),
         "hosts": list(result.ranks),
         "size_bytes": result.size_bytes,
-        "elements": result.size_bytes // _ELEMENT_BYTES,
+        "elements": result.size_bytes // ELEMENT_BYTES,
         "data_type": _DATA_TYPE,
         "operation": _OPERATION,
         "iterations": result.iterations,

@@ -67,6 +67,15 @@ def test_holds(path: str, value: Any) -> None:
         ),
         ("collectives.0.busbw_gbps", {"at_least": "84501Mbps"}, "expected at least 84501Mbps, found 84.5 Gb/s"),
         ("title", {"at_least": 3}, "expected at least 3, found A run"),
+        ("collectives.0.time_ps", 700_000_000, "expected 700us, found 745.123us"),
+        (
+            "collectives.0.time_ps",
+            {"at_least": 1_234_567, "at_most": 700_000_500},
+            "expected at least 1.234567us and at most 700.0005us, found 745.123us",
+        ),
+        ("collectives.0.time_ps", {"of": 10**12, "within": "1%"}, "expected 1s within 1%, found 745.123us"),
+        ("collectives.0.time_ps", 0.5, "expected 0.5, found 745.123us"),
+        ("collectives.0.size_bytes", 2097152, "expected 2MiB, found 4MiB"),
         ("collectives.0.size_bytes", "2MiB", "expected 2MiB, found 4MiB"),
         (
             "stalls.stall_ps_by_rank.h1",
