@@ -17,7 +17,6 @@ from testbed.engine.reasons import FAULT, ICRC, LINK_DOWN, OPENFLOW, SHARED_FULL
 from testbed.measurement.records import DropRecord, Measurements, OvsRecord, PortRecord, WallRecord
 from testbed.scenario.expectations import evaluate
 from testbed.scenario.limits import ELEMENT_BYTES
-from testbed.scenario.limits import ELEMENT_BYTES
 from traffic.results import CollectiveResult, FlowResult
 
 SUMMARY_FILE = "summary.json"
