@@ -22,10 +22,11 @@ from testbed.measurement.recorder import DropRecorder
 from testbed.measurement.records import Measurements, OvsRecord, PortRecord, WallRecord
 from testbed.measurement.versions import versions
 from testbed.outside import openvswitch
+from testbed.outside.memory import require_memory
 from testbed.scenario.model import Scenario
 from traffic.nic import Nic
 from traffic.results import CollectiveResult, FlowResult
-from traffic.work import Job, start_workload
+from traffic.work import Job, memory_needed, start_workload
 
 _EVENTS_A_TURN = 20_000
 """Events between two looks at the processes a run depends on, and at the progress bar."""
@@ -90,6 +91,7 @@ class Running:
 def run(scenario: Scenario, options: RunOptions) -> Measurements:
     """Carry out `scenario` and return what was measured. Call inside the sandbox."""
     plan = build_plan(scenario.fabric)
+    require_memory(memory_needed(scenario.workload, plan))
     with fabric_up(plan, scenario.controller.app) as lab:
         running = Running(scenario, plan, lab)
         running.start()
