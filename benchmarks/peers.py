@@ -19,6 +19,9 @@ from benchmarks.product import BenchmarkError, Summary, run_product, same_result
 ACK_EVERY = (16, 1)
 """Packets that one ACK answers: as the product does by default, and as the peers do."""
 
+_TOLERANCE = 0.002
+"""How far a completion time may be from what `benchmarks.framing` says: a message's own headers, the first ACKs."""
+
 
 @dataclass(frozen=True)
 class Peer:
@@ -88,6 +91,7 @@ def benchmark(workload: Workload, options: Options) -> Result:
     tables = [_speed_table(workload, runs, completions)]
     if not options.quick:
         _check_size(workload, runs[ACK_EVERY[0]][0])
+        check_times(workload, completions)
         tables.append(arithmetic(workload, completions))
     data = {f"ack_every_{key}": [run["wall"] for run in summaries] for key, summaries in runs.items()}
     return Result(workload.name, tuple(tables), (), {"completion_us": completions, "wall": data})
@@ -107,6 +111,14 @@ def _check_size(workload: Workload, summary: Summary) -> None:
         raise BenchmarkError(
             f"{workload.name}: expected {workload.packets, workload.hops} packets and hops, found {found}"
         )
+
+
+def check_times(workload: Workload, completions: dict[int, tuple[float, float]]) -> None:
+    """Completion times follow from the bytes on the wire: the model has lost nothing and added nothing."""
+    for ack_every, found in completions.items():
+        expected = expected_us(workload, ack_every)
+        if any(abs(ours / theirs - 1) > _TOLERANCE for ours, theirs in zip(found, expected, strict=True)):
+            raise BenchmarkError(f"{workload.name}: expected completion after {expected} us, found {found}")
 
 
 def _speed_table(

@@ -3,7 +3,8 @@
 import pytest
 
 from benchmarks.framing import ROCELAB, way_us
-from benchmarks.peers import W1_FLAT, W1_RING, W4_FLAT, Workload, expected_us
+from benchmarks.peers import W1_FLAT, W1_RING, W4_FLAT, Workload, check_times, expected_us
+from benchmarks.product import BenchmarkError
 from testbed.engine.frame import wire_bytes
 from traffic.wire.opcodes import Opcode
 from traffic.wire.template import FrameTemplate, aeth
@@ -47,3 +48,10 @@ def test_a_dependent_ring_takes_its_steps_one_by_one() -> None:
     """30 steps of 256 packets; three of four ways stay on a leaf, one crosses a spine."""
     step_us = ROCELAB.wire_us(256, 16) + (3 * way_us(2) + way_us(4)) / 4
     assert expected_us(W1_RING, 16) == pytest.approx((30 * step_us, 30 * step_us))
+
+
+def test_a_time_that_does_not_follow_is_refused() -> None:
+    first, last = expected_us(W4_FLAT, 1)
+    check_times(W4_FLAT, {1: (first * 1.001, last * 0.999)})
+    with pytest.raises(BenchmarkError, match=r"w4-flat: expected completion after \(351\."):
+        check_times(W4_FLAT, {1: (first, last * 1.003)})
