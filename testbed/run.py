@@ -9,13 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.control.control import Control
+from testbed.engine.classes import priority_by_traffic_class
 from testbed.engine.fabric import ModelFabric
 from testbed.engine.faults import impair
 from testbed.engine.loop import EventLoop
 from testbed.errors import TestbedError
 from testbed.fabric.build import build_plan
 from testbed.fabric.plan import FabricPlan, Port
-from testbed.lab import Lab, fabric_up
+from testbed.lab import MAINTENANCE, Lab, fabric_up
 from testbed.measurement.capture import PortCapture
 from testbed.measurement.invariants import invariants
 from testbed.measurement.recorder import DropRecorder
@@ -52,11 +54,30 @@ class Running:
         self.plan = plan
         self.loop = EventLoop()
         self.recorder = DropRecorder(plan, self.loop)
+        qos = scenario.fabric.qos
         self.nics = {
-            nic.name: Nic(nic, self.loop, ip_version=plan.ip_version, on_drop=self.recorder.on_drop)
+            nic.name: Nic(
+                nic,
+                self.loop,
+                ip_version=plan.ip_version,
+                on_drop=self.recorder.on_drop,
+                priority_by_traffic_class=priority_by_traffic_class(qos.dscp) if qos is not None else bytes(256),
+            )
             for nic in plan.nics
         }
-        self.fabric = ModelFabric(plan, self.loop, lab.forwarders, self.nics, self.recorder.on_drop)
+        self.control = Control(scenario, plan, self.loop)
+        forwarders, endpoints = self.control.forwarders(lab.forwarders), self.control.endpoints(self.nics)
+        self.fabric = ModelFabric(
+            plan,
+            self.loop,
+            forwarders,
+            endpoints,
+            self.recorder.on_drop,
+            qos,
+            mtu=scenario.transport.mtu,
+            seed=scenario.seed,
+        )
+        self.control.attach(self.fabric, lab.controller, lab.datapath, MAINTENANCE)
         impair(plan, self.fabric.transmitters, scenario.faults, scenario.seed)
         self.jobs: list[Job] = []
         self._data_packets = 0
@@ -68,6 +89,7 @@ class Running:
             self.scenario.workload, self.plan, self.nics, self.loop, self.scenario.seed, self.scenario.transport
         )
         self._data_packets = sum(job.data_packets for job in self.jobs)
+        self.control.start(lambda: all(job.done for job in self.jobs))
 
     def share_done(self) -> float:
         """Return how much of the workload's data has been sent, retransmissions aside; 0 to 1."""
@@ -90,7 +112,8 @@ class Running:
 def run(scenario: Scenario, options: RunOptions) -> Measurements:
     """Carry out `scenario` and return what was measured. Call inside the sandbox."""
     plan = build_plan(scenario.fabric)
-    with fabric_up(plan, scenario.controller.app) as lab:
+    log = options.directory / "openflow.log" if scenario.measure.openflow_log else None
+    with fabric_up(plan, scenario.controller, openflow_log=log) as lab:
         running = Running(scenario, plan, lab)
         running.start()
         captured = _captured_ports(scenario, plan)
@@ -124,9 +147,15 @@ def _measurements(running: Running, lab: Lab, started: float, first_packet: floa
         nics=nics,
         retransmitted_packets=sum(counters["retransmitted_packets"] for counters in nics.values()),
         ovs=ovs,
-        invariants=invariants(fabric, nics, drops, running.jobs, results, lab.counter_differences(), ovs.unsolicited),
+        invariants=(
+            *invariants(
+                fabric, nics, drops, running.jobs, results, lab.counter_differences(), ovs.unsolicited,
+                copied_data_packets=running.control.copied_data_packets,
+            ),
+            running.control.on_model_time(lab.controller.status()),
+        ),
         wall=_wall_record(fabric, started, first_packet, finished),
-        extra={},
+        extra=running.control.measured(),
     )
 
 

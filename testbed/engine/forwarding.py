@@ -1,7 +1,7 @@
 """Where a frame goes is not the engine's decision: the seam between a modelled switch and what forwards for it.
 
-A frame that has finished arriving is *submitted*; its answer, the port it leaves by, is *asked for* one switch latency of
-model time later. In between nothing can depend on the answer, so a forwarder may take its (wall) time and hold many
+A frame that has finished arriving is *submitted*; its answer, the port it leaves by, is *asked for* one switch latency
+of model time later. In between nothing can depend on the answer, so a forwarder may take its (wall) time and hold many
 frames at once: that lookahead is what makes real switches in a model-time loop fast. And since answers are only ever
 asked for by an event that was scheduled at submission, the order in which they come cannot change a result.
 """
@@ -15,6 +15,9 @@ PENDING: Final = -1
 
 DROPPED: Final = 0
 """`Frame.answer` of a frame that goes nowhere. Others are OpenFlow port numbers, 1 and up."""
+
+PUNTED: Final = -2
+"""`Frame.answer` of a frame that the switch has sent up to the controller, instead of anywhere else."""
 
 
 class Forwarder(Protocol):

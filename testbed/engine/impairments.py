@@ -84,8 +84,8 @@ class RandomLoss(_OnFrames):
 class Corruption(_OnFrames):
     """Flips one bit behind the UDP header of each frame with `probability`: what an ICRC is there to find.
 
-    Only RoCE frames are corrupted; a flipped bit in front of there would be a frame for somebody else, which an Ethernet
-    FCS kills on the spot.
+    Only RoCE frames are corrupted; a flipped bit in front of there would be a frame for somebody else, which an
+    Ethernet FCS kills on the spot.
     """
 
     def __init__(self, kind: str, probability: float, random: Random) -> None:

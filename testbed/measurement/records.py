@@ -1,11 +1,13 @@
 """What a run measured, as frozen values: all that the report needs, and nothing that refers to the running fabric."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from testbed.engine.statistics import SwitchStatistics
     from testbed.fabric.plan import FabricPlan
+    from testbed.measurement.pauses import PauseReport
     from testbed.scenario.model import Scenario
     from traffic.results import CollectiveResult, FlowResult
 
@@ -85,7 +87,8 @@ class Measurements:
     """All results of a run.
 
     `failure` is the reason why the workload did not finish (a QP in error), None when it did. `nics` maps host
-    interface names to counters under their mlx5 names.
+    interface names to counters under their mlx5 names. `switches` are the switches' own counters by queue and priority
+    group; `pauses` is what flow control did, None without it.
     """
 
     scenario: "Scenario"
@@ -103,3 +106,5 @@ class Measurements:
     invariants: tuple[Invariant, ...]
     wall: WallRecord
     extra: Mapping[str, Any]
+    switches: "Mapping[str, SwitchStatistics]" = field(default_factory=dict)
+    pauses: "PauseReport | None" = None

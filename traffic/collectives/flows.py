@@ -5,6 +5,8 @@ A flow is one message; one above 1 GiB is several, as an application would split
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from testbed.errors import ScenarioError
@@ -38,6 +40,14 @@ def messages_of(size_bytes: int) -> list[int]:
     """Return the sizes of the messages that carry a flow."""
     full, rest = divmod(size_bytes, MESSAGE_BYTES)
     return [MESSAGE_BYTES] * full + ([rest] if rest else [])
+
+
+def needed_bytes(flows: Sequence[Flow]) -> int:
+    """Return the memory that verified flows take: what is sent, what arrives, and for one after the other a truth value
+    for each byte.
+    """
+    sizes = [flow.size for flow in flows]
+    return 2 * sum(sizes) + max(sizes, default=0)
 
 
 class FlowJob(Job):

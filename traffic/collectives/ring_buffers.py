@@ -34,6 +34,8 @@ Integers = NDArray[np.int16]
 _LIMIT = 1000
 """Numbers are integers from -1000 to 1000: with 512 ranks sums stay below 2^24."""
 _ELEMENT_BYTES = 4
+_SUM_BYTES = 4
+_COMPARING_BYTES = 2  # a rank's own numbers while they are brought in, or a truth value for each element
 
 
 class Buffers(Protocol):
@@ -98,6 +100,13 @@ class RealBuffers(Layout):
         self._unchecked: dict[int, int] = {}
         for rank in range(ranks):  # before the first packet, so that a run's clock starts with the data in place
             self._bring_in(rank, 0)
+
+    @staticmethod
+    def needed_bytes(ranks: int, elements: int, iterations: int) -> int:
+        """Return the memory that the buffers take, with the true sums and what comparing a result needs for a while."""
+        layout = Layout(elements, iterations)
+        sums = min(iterations, 2)
+        return ranks * layout.buffer_bytes + elements * (sums * _SUM_BYTES + _COMPARING_BYTES)
 
     def memory(self, rank: int) -> memoryview:
         """Return the rank's whole buffer as bytes, to be registered."""
