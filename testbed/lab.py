@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from controllers.channel import Counts
 from controllers.policy.catalogue import app_names, is_file
 from testbed.control.exchange import Maintenance
 from testbed.errors import TestbedError
@@ -12,7 +13,7 @@ from testbed.fabric.plan import FabricPlan
 from testbed.outside import openvswitch
 from testbed.outside.controller import ControllerProcess
 from testbed.outside.network import CONTROLLER_ADDRESS, CONTROLLER_PORT, Network
-from testbed.outside.openvswitch import OpenVSwitch
+from testbed.outside.openvswitch import OpenVSwitch, PortCount
 from testbed.outside.ovs_forwarder import OvsDatapath, OvsSwitch
 from testbed.scenario.model import ControllerOptions
 
@@ -21,13 +22,22 @@ _COUNTER_PATIENCE_S = 5
 
 
 class Lab:
-    """A fabric that is up: every switch has its rules, and `datapath` forwards for the engine."""
+    """A fabric that is up: every switch has its rules, and `datapath` forwards for the engine.
+
+    `installed` are the OpenFlow messages that it took until every switch had confirmed its rules.
+    """
 
     def __init__(
-        self, plan: FabricPlan, open_vswitch: OpenVSwitch, controller: ControllerProcess, network: Network
+        self,
+        plan: FabricPlan,
+        open_vswitch: OpenVSwitch,
+        controller: ControllerProcess,
+        network: Network,
+        installed: Counts,
     ) -> None:
         self.plan = plan
         self.controller = controller
+        self.installed = installed
         self.network = network
         self.datapath = OvsDatapath(plan, network.taps, self.check, controller.sync)
         self.datapath.watch_controller(controller.fileno(), controller.check)
@@ -71,11 +81,11 @@ class Lab:
     def _differences(self) -> list[str]:
         found = []
         for name, switch in self.datapath.switches.items():
-            counted = openvswitch.port_frames(name)
+            counted = openvswitch.port_counts(name)
             for number, port in switch.ports.items():
-                ours = (switch.frames_in[number], switch.frames_out[number])
+                ours = PortCount(switch.frames_in[number], switch.frames_out[number], lost=0)
                 if counted.get(number) != ours:
-                    found.append(f"{port.name}: engine {ours}, Open vSwitch {counted.get(number)} frames (in, out)")
+                    found.append(f"{port.name}: engine {ours}, Open vSwitch {counted.get(number)}")
         ours_in = sum(sum(switch.frames_in.values()) for switch in self.datapath.switches.values())
         looked_up = openvswitch.frames_looked_up() - self._looked_up_before
         if looked_up != ours_in:
@@ -119,10 +129,10 @@ def fabric_up(
             network.start()
             open_vswitch.wait_for_switches(switch.name for switch in plan.switches)
             openvswitch.keep_connections(switch.name for switch in plan.switches)
-            controller.wait_ready(_READY_TIMEOUT_S)
+            ready = controller.wait_ready(_READY_TIMEOUT_S)
             for switch in plan.switches:  # an application may have deleted all flows when the switch connected
                 openvswitch.install_fence(switch.name)
-            lab = Lab(plan, open_vswitch, controller, network)
+            lab = Lab(plan, open_vswitch, controller, network, ready.counts)
         except (OSError, TestbedError):
             # Whatever failed, the death of a daemon is the better explanation.
             open_vswitch.check()

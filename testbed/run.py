@@ -37,8 +37,8 @@ _EVENTS_A_TURN = 20_000
 class RunOptions:
     """How a run is carried out, apart from what it runs.
 
-    `started` is the wall time (time.monotonic) at which the user's command began; `progress` is called now and then with
-    the engine's state; `capture_path` is where a pcapng of the scenario's ports goes.
+    `directory` is where a capture goes; `started` the wall time (time.monotonic) at which the user's command began;
+    `progress` is called now and then with the run as it stands.
     """
 
     directory: Path
@@ -161,7 +161,7 @@ def _measurements(running: Running, lab: Lab, started: float, first_packet: floa
 
 def _ovs_record(lab: Lab) -> OvsRecord:
     switches = lab.datapath.switches.values()
-    counts = lab.controller.status()
+    counts = lab.installed
     return OvsRecord(
         frames_in=sum(sum(switch.frames_in.values()) for switch in switches),
         frames_out=sum(sum(switch.frames_out.values()) for switch in switches),

@@ -45,7 +45,7 @@ WORLDS = {
     "pcapng": "testbed/measurement/capture.py",
     "pyarrow": "testbed/report/tables.py",
     "click": "testbed/cli/",
-    "fcntl": "testbed/outside/tap.py",
+    "fcntl": "testbed/outside/",
     "ctypes": "testbed/outside/sandbox.py",
 }
 """What is imported from one file, or one folder, only."""

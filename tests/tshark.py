@@ -44,6 +44,8 @@ _FIELDS = [
     "infiniband.aeth.msn",
     "infiniband.immdt",
 ]
+_PREFERENCES = ["-o", "udp.ignore_ipv6_zero_checksum:TRUE"]
+"""RoCEv2 sends 0 over IPv6 too, as RFC 6936 allows where something inside protects the packet: here the ICRC."""
 _WARNING = "0x00600000"  # expert severities: note 0x400000, warning 0x600000, error 0x800000
 
 
@@ -62,12 +64,14 @@ def tshark_problems(path: Path) -> TsharkReport | None:
 
 def _fields(row: list[str]) -> Fields:
     frame, opcode, qp, psn, ack_request, pad = (int(value, 0) for value in row[:6])
-    optional = [int(value, 0) if value else None for value in row[6:]]
-    return Fields(frame, opcode, qp, psn, ack_request, pad, *optional)
+    optional = [int(value, 0) if value else None for value in row[6:-1]]
+    # an immediate value is bytes to Wireshark, and both a header and that header's one field: 00100000,00100000
+    immediate = int(row[-1].split(",")[-1], 16) if row[-1] else None
+    return Fields(frame, opcode, qp, psn, ack_request, pad, *optional, immediate)
 
 
 def _run(path: Path, options: list[str], fields: list[str]) -> list[list[str]]:
-    command = ["tshark", "-r", str(path), *options, "-T", "fields"]
+    command = ["tshark", "-r", str(path), *_PREFERENCES, *options, "-T", "fields"]
     for name in fields:
         command += ["-e", name]
     done = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -48,16 +48,16 @@ class CollectiveResult:
     """A collective's result, in the terms of nccl-tests.
 
     `ranks` are host names in ring order. `start_ps` to `end_ps` is the whole of it, compute phases included. `time_ps`
-    is the mean time of an iteration without its compute phase: (end - start) / iterations - compute; `ideal_ps` is the
-    same of the contention-free run (`traffic.collectives.contention_free`). Bandwidths as nccl-tests has them, in Gb/s
-    instead of GB/s: algbw = size / time, and busbw = 2 (n - 1) / n * algbw, which compares with a link's rate
-    (nccl-tests doc/PERFORMANCE.md).
+    is the mean time of an iteration without its compute phase: (end - start) / iterations - compute; `ideal_ps`, never
+    more, is the same of the contention-free run (`traffic.collectives.contention_free`). Bandwidths as nccl-tests has
+    them, in Gb/s instead of GB/s: algbw = size / time, and busbw = 2 (n - 1) / n * algbw, which compares with a link's
+    rate (nccl-tests doc/PERFORMANCE.md).
 
     `stall_ps_by_rank`: for each rank, the time that it waited for data, less that which it waits in the contention-free
     run; never below 0. In a failed collective it counts up to the failure.
 
-    `verified`: every element of every rank's result was right in every iteration (None: not asked for);
-    `wrong_elements` counts those that were not.
+    `verified`: every element of every rank's result was right in every iteration (None: not asked for, or a failure
+    came before all were compared); `wrong_elements` counts those that were not, of the results that there were.
     """
 
     kind: str
@@ -85,8 +85,9 @@ class FlowResult:
     """One transfer from host `source` to host `destination`.
 
     `start_ps` is when it was posted, `end_ps` when its last packet had arrived (or when it failed); `time_ps` is the
-    difference, the flow completion time. `ideal_ps` is that time with the fabric to itself. `goodput_gbps` counts
-    payload only, in Gb/s. `verified`: the bytes that arrived were those sent (None: not asked for).
+    difference, the flow completion time. `ideal_ps`, never more, is that time with the fabric to itself. `goodput_gbps`
+    counts payload only, in Gb/s. `verified`: the bytes that arrived were those sent (None: not asked for, or a failure
+    came before all were compared); `wrong_bytes` counts those that were not, of the messages that were delivered.
     """
 
     source: str

@@ -71,7 +71,8 @@ class Reroute(Policy):
             for group in rules.groups:
                 hops = {_port_of(bucket): bucket for bucket in group.buckets}
                 ports = [port for port in seen.ports_of(rules.switch) if port.number in hops]
-                yield from self._move(rules.switch, ports, hops, seen.interval_ps)
+                if ports:
+                    yield from self._move(rules.switch, ports, hops, seen.interval_ps)
 
     def _move(
         self,

@@ -9,7 +9,7 @@ from testbed.errors import ScenarioError
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a value in each of the files.")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a value in each of the files.")
 def check(files: tuple[Path, ...], overrides: tuple[str, ...]) -> None:
     """Report every mistake of scenarios.
 

@@ -1,10 +1,12 @@
 """How a command does something in the sandbox: the machine is looked at first, and errors inside become messages."""
 
+import signal
 import sys
 from collections.abc import Callable
 
 import click
 
+from testbed.cli.complaint import complain
 from testbed.cli.pipe import stop_writing
 from testbed.errors import RocelabError
 from testbed.outside.machine import require_machine
@@ -20,8 +22,10 @@ def in_sandbox(inside: Callable[[], int]) -> int:
             sys.stdout.flush()
             return status
         except RocelabError as error:
-            click.echo(f"rocelab: {error}", err=True)
-            return error.exit_status
+            return complain(error)
+        except KeyboardInterrupt:
+            click.echo("rocelab: interrupted", err=True)
+            return 128 + signal.SIGINT
         except BrokenPipeError:
             return stop_writing()
 

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import click
 
+from testbed.cli.complaint import complain
 from testbed.cli.pipe import stop_writing
 from testbed.errors import RocelabError, ScenarioError
 
@@ -72,8 +73,7 @@ def _status_of(arguments: Sequence[str] | None) -> int:
         status = rocelab.main(args=arguments, prog_name="rocelab", standalone_mode=False)
         return status if isinstance(status, int) else 0
     except RocelabError as error:
-        click.echo(str(error), err=True)
-        return error.exit_status
+        return complain(error)
     except click.ClickException as error:
         error.show()
         return error.exit_code

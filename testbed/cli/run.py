@@ -6,10 +6,7 @@ from pathlib import Path
 
 import click
 
-from testbed.errors import ScenarioError
 from testbed.scenario.load import load_scenario
-
-RUNS = Path("runs")
 
 
 @click.command()
@@ -44,17 +41,26 @@ def run(
     scenario = load_scenario(file, (*_choices(policy, controller), *overrides))
 
     from testbed.cli.inside import in_sandbox
+    from testbed.fabric.build import build_plan
     from testbed.outside.machine import require_machine
+    from testbed.outside.memory import require_memory
+    from testbed.outside.run_directory import make_run_directory
+    from traffic.work import memory_needed
 
     require_machine()
+    require_memory(memory_needed(scenario.workload, build_plan(scenario.fabric)))
     directory = make_run_directory(out, file.stem)
 
     def inside() -> int:
-        from testbed.cli.running import carry_out
+        from testbed.cli.running import Output, carry_out
 
-        return carry_out(scenario, directory, started=started, as_json=as_json, quiet=quiet)
+        output = Output(directory.inside, shown=directory.path, as_json=as_json, quiet=quiet)
+        return carry_out(scenario, overrides, output, started)
 
-    context.exit(in_sandbox(inside))
+    try:
+        context.exit(in_sandbox(inside))
+    finally:
+        directory.close()
 
 
 def _choices(policy: str | None, controller: str | None) -> list[str]:
@@ -65,24 +71,3 @@ def _choices(policy: str | None, controller: str | None) -> list[str]:
     if policy is not None:
         chosen.append(f"controller.policy={{kind: {json.dumps(policy)}}}")
     return chosen
-
-
-def make_run_directory(out: Path | None, name: str) -> Path:
-    """Make the run directory and return it: `out`, or the next free ``runs/NAME-n``.
-
-    Raises ScenarioError when `out` holds something already: a run never overwrites another's results.
-    """
-    if out is not None:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise ScenarioError(f"--out {out}: expected a new or empty directory, found something in it")
-        out.mkdir(parents=True, exist_ok=True)
-        return out.resolve()
-    RUNS.mkdir(exist_ok=True)
-    number = 1
-    while True:
-        try:
-            directory = RUNS / f"{name}-{number}"
-            directory.mkdir()
-            return directory.resolve()
-        except FileExistsError:
-            number += 1

@@ -1,43 +1,73 @@
 """The inside of ``rocelab run``, in the sandbox: run, write the results, print them."""
 
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.errors import TestbedError
 from testbed.measurement.progress import progress_on
+from testbed.measurement.records import Measurements
 from testbed.report.style import console_for
 from testbed.report.summary import Summary, summary, write_summary
 from testbed.report.text import print_json, print_quiet, print_report
-from testbed.run import RunOptions, Running, run
+from testbed.run import Running, RunOptions, run
 from testbed.scenario.model import Scenario
 
 
-def carry_out(scenario: Scenario, directory: Path, *, started: float, as_json: bool, quiet: bool) -> int:
-    """Run `scenario`, leave its results in `directory`, print them, and return the exit status."""
-    result = _results(scenario, directory, started, quiet or as_json)
-    _print(result, directory, as_json, quiet)
+@dataclass(frozen=True)
+class Output:
+    """Where results go: files into `directory`, which the user knows as `shown`, and a report on the terminal."""
+
+    directory: Path
+    shown: Path
+    as_json: bool
+    quiet: bool
+
+
+def carry_out(scenario: Scenario, overrides: Sequence[str], output: Output, started: float) -> int:
+    """Run `scenario`, leave its results in the directory, print them, and return the exit status.
+
+    `overrides` are the ``--set`` texts that the scenario was loaded with; `started` is when the command began
+    (time.monotonic).
+    """
+    measurements = _run(scenario, output, started)
+    try:
+        result = _write(measurements, overrides, output)
+        _print(result, output)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise TestbedError(f"the run is done, but its results cannot be written: {error}") from error
     return 0 if result["ok"] else 1
 
 
-def _results(scenario: Scenario, directory: Path, started: float, silent: bool) -> Summary:
-    with progress_on(console_for(sys.stderr), quiet=silent) as progress:
+def _run(scenario: Scenario, output: Output, started: float) -> Measurements:
+    with progress_on(console_for(sys.stderr), quiet=output.quiet or output.as_json) as progress:
 
         def report(running: Running) -> None:
             progress.update(running.loop.now, running.fabric.data_hops, running.share_done())
 
-        measurements = run(scenario, RunOptions(directory, started, report))
+        return run(scenario, RunOptions(output.directory, started, report))
+
+
+def _write(measurements: Measurements, overrides: Sequence[str], output: Output) -> Summary:
     from testbed.report.tables import write_tables
 
-    write_tables(directory, measurements)
-    result = summary(measurements)
-    write_summary(directory, result)
+    write_tables(output.directory, measurements)
+    result = summary(measurements, overrides)
+    write_summary(output.directory, result)
     return result
 
 
-def _print(result: Summary, directory: Path, as_json: bool, quiet: bool) -> None:
-    if as_json:
+def _print(result: Summary, output: Output) -> None:
+    if output.as_json:
         print_json(sys.stdout, result)
-    elif quiet:
+    elif output.quiet:
         print_quiet(console_for(sys.stderr), result)
     else:
-        shown = Path(directory).relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
-        print_report(console_for(sys.stdout), result, shown, sorted(path.name for path in directory.iterdir()))
+        here, shown = Path.cwd(), output.shown
+        files = sorted(path.name for path in output.directory.iterdir())
+        print_report(
+            console_for(sys.stdout), result, shown.relative_to(here) if shown.is_relative_to(here) else shown, files
+        )

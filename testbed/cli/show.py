@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a value of the scenario.")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a value of the scenario.")
 @click.option("--flows", is_flag=True, help="Build the fabric and print each switch's flows and groups as installed.")
 @click.pass_context
 def show(context: click.Context, file: Path, overrides: tuple[str, ...], flows: bool) -> None:
@@ -54,6 +54,7 @@ def _show_flows(scenario: "Scenario", plan: "FabricPlan") -> int:
                 click.echo(f"\n{switch}")
                 for line in rules:
                     click.echo(f"  {line}")
+            click.echo("\nThe flow for dl_type=0x88b5 is the testbed's own, all else the controller's.")
         return 0
 
     return in_sandbox(inside)

@@ -1,4 +1,4 @@
-"""Shortest paths over a plan: equal-cost next hops for the controller, one path for the contention-free model.
+"""Shortest paths over a plan: equal-cost next hops for the controller, all of them tier by tier for the ideal fabric.
 
 A path's cost is its number of links. Distances are found by a breadth-first search from each leaf over the switches
 (hosts do not forward), once a leaf rather than once a NIC: all NICs of a leaf share their next hops everywhere else.
@@ -33,6 +33,15 @@ class Path:
             for link, switch in zip(self.links[1:], self.switches, strict=True)
         )
         return (first, *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """The links that all shortest paths between two NICs cross as their n-th one, and the `switches` that send on them
+    (none for the first tier, a NIC's own link)."""
+
+    links: tuple[Link, ...]
+    switches: tuple[Switch, ...]
 
 
 def next_hops(plan: FabricPlan) -> dict[str, dict[str, tuple[Port, ...]]]:
@@ -71,6 +80,27 @@ def shortest_path(plan: FabricPlan, source_nic: str, destination_nic: str) -> Pa
         links.append(plan.link_at[port.name])
         switches.append(plan.switch_by_name[here])
     return Path((*links, plan.link_at[destination_nic]), tuple(switches))
+
+
+def equal_cost_tiers(plan: FabricPlan, source_nic: str, destination_nic: str) -> tuple[Tier, ...]:
+    """Return every link that a shortest path between two NICs (by name) can take, tier by tier.
+
+    Raises ValueError if the two are the same, or have no path between them.
+    """
+    if source_nic == destination_nic:
+        raise ValueError(f"a path needs two NICs, found {source_nic} twice")
+    here, goal = plan.leaf_of(source_nic), plan.leaf_of(destination_nic)
+    tiers, switches = [Tier((plan.link_at[source_nic],), ())], [here]
+    if here != goal:
+        neighbours = _neighbours(plan)
+        distance = _distances(neighbours, goal.name)
+        if here.name not in distance:
+            raise ValueError(f"no path from {source_nic} to {destination_nic}")
+        for left in range(distance[here.name] - 1, -1, -1):
+            steps = [step for switch in switches for step in neighbours[switch.name] if distance[step[1]] == left]
+            tiers.append(Tier(tuple(plan.link_at[port.name] for port, _ in steps), tuple(switches)))
+            switches = [plan.switch_by_name[far] for far in dict.fromkeys(far for _, far in steps)]
+    return (*tiers, Tier((plan.link_at[destination_nic],), tuple(switches)))
 
 
 def _neighbours(plan: FabricPlan) -> Neighbours:

@@ -40,6 +40,7 @@ def invariants(
         _packets(nics, drops, jobs, copied_data_packets, halted=fabric.halted is not None),
         _none("open_vswitch", ovs_differences, "Open vSwitch's port counters equal the engine's"),
         _invariant("unsolicited", unsolicited == 0, f"{unsolicited} frames that nobody sent in"),
+        _ideal(results),
         _delivery(results),
     )
 
@@ -113,6 +114,16 @@ def _packets(
     return _invariant("packets", sent + copied == received + dropped and complete, detail)
 
 
+def _ideal(results: Sequence[CollectiveResult | FlowResult]) -> Invariant:
+    """Nothing is faster than it can be without contention (`traffic.collectives.ideal_path`), exactly."""
+    faster = [
+        f"{_name(result)}: {result.time_ps} ps, ideal {result.ideal_ps} ps"
+        for result in results
+        if result.time_ps is not None and result.time_ps < result.ideal_ps
+    ]
+    return _none("ideal", faster, f"{len(results)} results not below their contention-free time")
+
+
 def _delivery(results: Sequence[CollectiveResult | FlowResult]) -> Invariant:
     wrong = [_describe(result) for result in results if result.verified is False and not result.failure]
     checked = sum(result.verified is True for result in results)
@@ -121,5 +132,11 @@ def _delivery(results: Sequence[CollectiveResult | FlowResult]) -> Invariant:
 
 def _describe(result: CollectiveResult | FlowResult) -> str:
     if isinstance(result, CollectiveResult):
-        return f"{result.kind} among {len(result.ranks)} ranks: {result.wrong_elements} wrong elements"
-    return f"flow {result.source} to {result.destination}: {result.wrong_bytes} wrong bytes"
+        return f"{_name(result)}: {result.wrong_elements} wrong elements"
+    return f"{_name(result)}: {result.wrong_bytes} wrong bytes"
+
+
+def _name(result: CollectiveResult | FlowResult) -> str:
+    if isinstance(result, CollectiveResult):
+        return f"{result.kind} among {len(result.ranks)} ranks"
+    return f"flow {result.source} to {result.destination}"

@@ -105,6 +105,6 @@ class Measurements:
     ovs: OvsRecord
     invariants: tuple[Invariant, ...]
     wall: WallRecord
-    extra: Mapping[str, Any]
+    extra: Mapping[str, Any] = field(default_factory=dict)
     switches: "Mapping[str, SwitchStatistics]" = field(default_factory=dict)
     pauses: "PauseReport | None" = None

@@ -22,9 +22,10 @@ from mininet.net import Mininet
 from mininet.node import Controller, Host, OVSSwitch
 
 from testbed.errors import TestbedError
-from testbed.fabric.plan import FabricPlan, Nic
+from testbed.fabric.plan import FabricPlan, Nic, Switch
 from testbed.outside import openvswitch
-from testbed.outside.tap import open_tap
+from testbed.outside.ovs_forwarder import OUTSTANDING_LIMIT
+from testbed.outside.tap import open_tap, raise_file_limit
 
 CONTROLLER_ADDRESS = "127.0.0.1"
 CONTROLLER_PORT = 6653
@@ -33,6 +34,14 @@ INTERFACE_MTU = 9000
 
 _PORT_GROUP = 4791
 """The interface group of all switch ports, by which they are removed at once."""
+
+_SPARE = 100
+"""Room in a TAP's queue for fences and what a controller sends; files beside those counted."""
+
+_FILES_A_NODE = 4
+"""Files that Mininet holds for a node: both ends of its shell's terminal, and what a command of it takes."""
+
+_PROTOCOLS = "OpenFlow10,OpenFlow13,OpenFlow14,OpenFlow15"
 
 _ROUTER_PREFIX = {4: "32", 6: "128"}
 
@@ -51,7 +60,7 @@ class TapLink(Link):
         self._taps = taps
         super().__init__(node1, node2, **{**params, "intf": TapInterface})
 
-    def makeIntfPair(self, intfname1: str, intfname2: str, *_addresses_and_nodes: Any, **_options: Any) -> None:  # noqa: N802, N803 - Mininet's names
+    def makeIntfPair(self, intfname1: str, intfname2: str, *_addresses_and_nodes: Any, **_options: Any) -> None:  # noqa: N802 - Mininet's names
         for name in (intfname1, intfname2):
             self._taps[name] = open_tap(name)
 
@@ -105,13 +114,15 @@ class Network:
 
     def start(self) -> None:
         """Build hosts, switches and links, configure their interfaces and start the switches."""
+        nodes = len(self.plan.hosts) + len(self.plan.switches)
+        raise_file_limit(2 * len(self.plan.links) + _FILES_A_NODE * nodes + _SPARE)
         net = self.mininet
         net.addController("controller", PlannedController, ip=CONTROLLER_ADDRESS, port=CONTROLLER_PORT)
         for host in self.plan.hosts:
             net.addHost(host.name)
         for switch in self.plan.switches:
             net.addSwitch(
-                switch.name, dpid=f"{switch.dpid:016x}", datapath=self._datapath, protocols="OpenFlow10,OpenFlow13,OpenFlow14,OpenFlow15",
+                switch.name, dpid=f"{switch.dpid:016x}", datapath=self._datapath, protocols=_PROTOCOLS,
                 failMode="secure", batch=True,
             )  # fmt: skip
         for link in self.plan.links:
@@ -126,7 +137,7 @@ class Network:
     def _configure_interfaces(self) -> None:
         moves = [f"link set {nic.name} netns {self.pid(host.name)}" for host in self.plan.hosts for nic in host.nics]
         ups = [
-            f"link set {port.name} mtu {INTERFACE_MTU} group {_PORT_GROUP} up"
+            f"link set {port.name} mtu {INTERFACE_MTU} group {_PORT_GROUP} txqueuelen {_queue_length(switch)} up"
             for switch in self.plan.switches
             for port in switch.ports
         ]
@@ -136,7 +147,7 @@ class Network:
             _ip_batch(lines, ["mnexec", "-a", str(self.pid(host.name))])
 
     def _nic_lines(self, nic: Nic) -> list[str]:
-        """Address, MTU and a neighbour that is the leaf: hosts reach everything through their router."""
+        """MAC address, MTU and the address of the version that RoCE uses here."""
         address, version = (nic.ipv6, 6) if self.plan.ip_version == 6 else (nic.ipv4, 4)
         return [
             f"link set {nic.name} address {nic.mac} mtu {INTERFACE_MTU} up",
@@ -161,6 +172,12 @@ class Network:
         for file in self.taps.values():
             os.close(file)
         self.taps.clear()
+
+
+def _queue_length(switch: Switch) -> int:
+    """Return how many frames the TAP of a port must hold: all that can be outstanding in its switch, if they leave by
+    one port."""
+    return max(1000, OUTSTANDING_LIMIT * len(switch.ports) + _SPARE)
 
 
 def _ip_batch(lines: list[str], prefix: list[str]) -> None:

@@ -1,13 +1,13 @@
 """Open vSwitch as the forwarder of the modelled switches: frames in and out through the TAP devices of its ports.
 
 A frame that is submitted is written into its port's TAP. Open vSwitch puts it out of another port's, perhaps rewritten,
-where `_drain` reads it. Which submitted frame it is, is told by its *identity*: what no switch changes, for RoCE the
-invariant CRC that covers payload, PSN and addresses and leaves out TOS, TTL and checksum.
+where `_drain` reads it. Which submitted frame it is, is told by its *identity*: what no switch changes.
 
 Two things make testbed loss impossible to mistake for a drop:
 
 * Open vSwitch loses frames that no counter of it shows when a port's socket is full (about 30 frames of 4 KiB). So no
-  port ever has more than `OUTSTANDING_LIMIT` frames outstanding, and at the end of a run its counters must equal ours.
+  port ever has more than `OUTSTANDING_LIMIT` frames outstanding, a port's TAP can hold all that are outstanding in its
+  switch, and at the end of a run its counters must equal ours and show no loss.
 * A frame that does not come out is declared dropped by proof, not by a time-out: a *fence* frame written behind it into
   the same port, which a top-priority flow returns. Open vSwitch takes a port's frames in order, but sends a batch's
   frames port by port; so when a second fence, written after the first came back, is back too, all that was before the
@@ -106,7 +106,7 @@ class OvsSwitch:
         frame.answer = PENDING
         frame.ingress = port
         data = frame.data
-        key = data[-4:] if data[36:38] == _ROCE_PORT else identity(data)
+        key = identity(data)
         waiting = self.waiting.get(key)
         if waiting is None:
             self.waiting[key] = deque((frame,))
@@ -131,7 +131,7 @@ class OvsSwitch:
     def take(self, port: _Port, data: bytes) -> None:
         """Open vSwitch has put `data` out of `port`."""
         self.frames_out[port.number] += 1
-        key = data[-4:] if data[36:38] == _ROCE_PORT else identity(data)
+        key = identity(data)
         waiting = self.waiting.get(key)
         if waiting is None:
             if data[12:14] == _FENCE_HEADER[12:14]:

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from testbed.errors import MachineError
+from testbed.errors import MachineError, RocelabError
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
@@ -30,6 +30,8 @@ CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 1 << 18
 PR_SET_PDEATHSIG = 1
+
+_HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -43,6 +45,8 @@ def run_in_sandbox(inside: Callable[[], int]) -> int:
     sys.stderr.flush()
     _enter_namespaces()
     alive_read, alive_write = os.pipe()
+    # Signals wait until both processes have their handlers: the first process of a namespace ignores all others.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HANDED_ON)
     pid = os.fork()
     if pid == 0:
         os.close(alive_write)
@@ -59,9 +63,16 @@ def _enter_namespaces() -> None:
         flags |= CLONE_NEWUSER
     _call("unshare", flags)
     if uid != 0:
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
-        Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"0 {uid} 1")
+        _write("/proc/self/gid_map", f"0 {gid} 1")
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text)
+    except OSError as error:
+        raise _refused(f"write {path}", error.strerror) from error
 
 
 def _inner(inside: Callable[[], int], alive_read: int) -> int:
@@ -72,6 +83,8 @@ def _inner(inside: Callable[[], int], alive_read: int) -> int:
             return 128 + signal.SIGKILL
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _exit_by_signal)
+        signal.signal(signal.SIGINT, _interrupt_once)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDED_ON)
         _private_mounts()
         _private_network()
         status = inside()
@@ -79,6 +92,9 @@ def _inner(inside: Callable[[], int], alive_read: int) -> int:
         status = 128 + signal.SIGINT
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
+    except RocelabError as error:
+        print(f"rocelab: {error}", file=sys.stderr)
+        status = error.exit_status
     except BaseException:
         sys.excepthook(*sys.exc_info())
         status = 1
@@ -92,6 +108,12 @@ def _inner(inside: Callable[[], int], alive_read: int) -> int:
 
 def _exit_by_signal(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
+
+
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    """Ctrl-C comes twice, from the terminal and from the outer process: the second must not disturb the ending."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.default_int_handler(number, frame)
 
 
 def _is_closed(pipe_read: int) -> bool:
@@ -111,32 +133,48 @@ def _private_network() -> None:
         setting = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
         if setting.exists():
             setting.write_text("1")
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    done = subprocess.run(["ip", "link", "set", "lo", "up"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise _refused("ip link set lo up", done.stderr.strip())
 
 
 def _wait(pid: int) -> int:
-    """Wait for the inner process, handing on the signals that end programs; Ctrl-C reaches it by itself."""
+    """Wait for the inner process, handing on the signals that end programs, and those of Ctrl-Z and ``fg``."""
 
     def hand_on(number: int, _frame: FrameType | None) -> None:
         os.kill(pid, number)
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in _HANDED_ON:
         signal.signal(number, hand_on)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTSTP, lambda _number, _frame: _stop_with(pid))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDED_ON)
     _, status = os.waitpid(pid, 0)
     code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else 128 - code
+    if code < 0:
+        print(f"rocelab: the run was ended by {signal.Signals(-code).name}", file=sys.stderr)
+        return 128 - code
+    return code
+
+
+def _stop_with(pid: int) -> None:
+    """Ctrl-Z: the inner process, which as first of its namespace ignores that, stops with us and goes on with us."""
+    os.kill(pid, signal.SIGSTOP)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os.kill(pid, signal.SIGCONT)
 
 
 def _call(name: str, *arguments: int) -> None:
     if getattr(_libc, name)(*arguments) != 0:
-        error = os.strerror(ctypes.get_errno())
-        raise MachineError(
-            f"cannot make the namespaces a run lives in: {name}: {error}\n  ./rocelab doctor says what this machine lacks"
-        )
+        raise _refused(name, os.strerror(ctypes.get_errno()))
 
 
 def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int) -> None:
     if _libc.mount(source, target, kind, flags, None) != 0:
-        error = os.strerror(ctypes.get_errno())
-        raise MachineError(f"cannot mount {kind!r} on {target.decode()} inside the sandbox: {error}")
+        raise _refused(f"mount {target.decode()}", os.strerror(ctypes.get_errno()))
+
+
+def _refused(what: str, why: str | None) -> MachineError:
+    return MachineError(
+        f"cannot make the namespaces that a run lives in: {what}: {why}\n"
+        "  ./rocelab doctor says what this machine lacks"
+    )

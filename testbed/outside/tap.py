@@ -6,6 +6,7 @@ the file. The interface vanishes when the file is closed, however the process en
 
 import fcntl
 import os
+import resource
 import struct
 
 from testbed.errors import MachineError
@@ -15,6 +16,23 @@ TUNSETIFF = 0x400454CA
 IFF_TAP = 0x0002
 IFF_NO_PI = 0x1000
 _IFREQ = struct.Struct("16sH22x")
+
+
+def raise_file_limit(files: int) -> None:
+    """See to it that this process may have `files` files open: one for each TAP, and more.
+
+    Raises MachineError, with the command that mends it, where the machine does not allow as many.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= files or soft == resource.RLIM_INFINITY:
+        return
+    allowed = hard if hard == resource.RLIM_INFINITY else max(files, hard)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, allowed))
+    except (ValueError, OSError) as error:
+        raise MachineError(
+            f"this fabric needs {files} open files, and this user may have {hard}\n  ulimit -Hn {files}, as root"
+        ) from error
 
 
 def open_tap(name: str) -> int:

@@ -66,7 +66,8 @@ def microseconds(time_ps: int | None) -> str:
     """Return a time for a column in microseconds, with as many decimals as keep it readable; n/a for None."""
     if time_ps is None:
         return "n/a"
-    return f"{time_ps / MICROSECOND:.{3 if time_ps < 1_000 * MICROSECOND else 1}f}"
+    decimals = 3 if time_ps < MILLISECOND else 1 if time_ps < SECOND else 0
+    return f"{time_ps / MICROSECOND:.{decimals}f}"
 
 
 def times_alike(times_ps: Sequence[int]) -> list[str]:
@@ -77,8 +78,8 @@ def times_alike(times_ps: Sequence[int]) -> list[str]:
 
 
 def rate(gbps: float | None) -> str:
-    """Return a bandwidth for a column in Gb/s; n/a for None."""
-    return "n/a" if gbps is None else f"{gbps:.2f}"
+    """Return a bandwidth for a column in Gb/s, with a third decimal where two would be almost nothing; n/a for None."""
+    return "n/a" if gbps is None else f"{gbps:.{2 if gbps >= 0.1 or gbps == 0 else 3}f}"
 
 
 def count(number: int, noun: str) -> str:

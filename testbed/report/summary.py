@@ -8,7 +8,7 @@ three decimals, a rate of packet-hops to a whole number. All else is a whole num
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from typing import Any
 from testbed.engine.reasons import FAULT, ICRC, LINK_DOWN, OPENFLOW, SHARED_FULL
 from testbed.measurement.records import DropRecord, Measurements, OvsRecord, PortRecord, WallRecord
 from testbed.scenario.expectations import evaluate
+from testbed.scenario.limits import ELEMENT_BYTES
 from traffic.results import CollectiveResult, FlowResult
 
 SUMMARY_FILE = "summary.json"
 _DECIMALS = 3
-_DATA_TYPE, _ELEMENT_BYTES, _OPERATION = "float32", 4, "sum"
+_DATA_TYPE, _OPERATION = "float32", "sum"
 """What the All-Reduces of a scenario add (`testbed.scenario.model.RingAllReduce`)."""
 
 _USUAL_REASONS = (FAULT, ICRC, LINK_DOWN, OPENFLOW, SHARED_FULL)
@@ -29,25 +30,32 @@ _USUAL_REASONS = (FAULT, ICRC, LINK_DOWN, OPENFLOW, SHARED_FULL)
 Summary = dict[str, Any]
 
 
-def summary(measurements: Measurements) -> Summary:
-    """Return all results of a run as JSON values, expectations judged."""
+def summary(measurements: Measurements, overrides: Sequence[str] = ()) -> Summary:
+    """Return all results of a run as JSON values, expectations judged; `overrides` are the run's ``--set`` texts."""
     found = _results(measurements)
     expect = measurements.scenario.expect
     expectations = [asdict(expectation) for expectation in evaluate(expect, found)]
     invariants = [asdict(invariant) for invariant in measurements.invariants]
-    failed = measurements.failure is not None and not _failure_is_expected(expect)
+    failed = any(_unexpected_failures(found, expect))
     return {
         "ok": not failed and all(item["ok"] for item in (*expectations, *invariants)),
         **found,
+        "overrides": list(overrides),
         "expectations": expectations,
         "invariants": invariants,
         "wall": _wall(measurements.wall, measurements.ovs),
     }
 
 
-def _failure_is_expected(expect: Mapping[str, Any]) -> bool:
-    """Whether the scenario says itself what is to fail, in an expectation of a `failed` or `failure`."""
-    return any(path.rsplit(".", 1)[-1] in ("failed", "failure") for path in expect)
+def _unexpected_failures(found: Summary, expect: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the failures that the scenario does not speak of: neither of that job's, nor of the whole run's."""
+    if "failure" in expect:
+        return
+    for kind in ("collectives", "flows"):
+        for number, result in enumerate(found[kind]):
+            job = f"{kind}.{number}"
+            if result["failed"] and not {f"{job}.failed", f"{job}.failure"} & expect.keys():
+                yield job
 
 
 def _results(measurements: Measurements) -> Summary:
@@ -71,7 +79,6 @@ def _results(measurements: Measurements) -> Summary:
         "nic": {name: dict(counters) for name, counters in measurements.nics.items()},
         "ports": {record.name: _port(record) for record in measurements.ports},
         "ovs": _ovs(measurements.ovs),
-        **({"extra": dict(measurements.extra)} if measurements.extra else {}),
         "versions": dict(measurements.versions),
         "scenario": measurements.scenario.model_dump(mode="json"),
     }
@@ -85,7 +92,7 @@ def _collective(result: CollectiveResult) -> Summary:
         "ranks": len(result.ranks),
         "hosts": list(result.ranks),
         "size_bytes": result.size_bytes,
-        "elements": result.size_bytes // _ELEMENT_BYTES,
+        "elements": result.size_bytes // ELEMENT_BYTES,
         "data_type": _DATA_TYPE,
         "operation": _OPERATION,
         "iterations": result.iterations,

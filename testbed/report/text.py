@@ -259,23 +259,30 @@ def _checks(result: Summary, signs: Signs) -> Iterator[RenderableType]:
 
 
 def _explanation(result: Summary) -> Iterator[RenderableType]:
-    if not result["ok"] and _message(result):
-        yield Group(Text("The scenario says", HEADING), Padding(Text(_message(result)), (0, 0, 0, 2)))
+    if result["ok"]:
+        return
+    paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", result["scenario"]["message"].strip())]
+    if any(paragraphs):
+        yield Group(Text("The scenario says", HEADING), Padding(Text("\n\n".join(paragraphs)), (0, 0, 0, 2)))
 
 
 def _verdict(result: Summary, signs: Signs) -> RenderableType:
     """The last line, where the eye ends; before it, why the workload failed, if it did."""
     expectations, invariants = result["expectations"], result["invariants"]
-    if result["ok"]:
-        met = f"{count(len(expectations), 'expectation')} met, " if expectations else ""
-        return Text.assemble(signs.check(True), (f" {met}{count(len(invariants), 'invariant')} held", GOOD))
     table = Table.grid(padding=(0, 1, 0, 0))
     if result["failure"]:
-        table.add_row(signs.check(False), Text(f"the workload failed: {result['failure']}", BAD))
+        expected, style = ("as expected, ", WARNING) if result["ok"] else ("", BAD)
+        table.add_row(signs.check(result["ok"]), Text(f"{expected}the workload failed: {result['failure']}", style))
+    if result["ok"]:
+        met = f"{count(len(expectations), 'expectation')} met, " if expectations else ""
+        table.add_row(signs.check(True), Text(f"{met}{count(len(invariants), 'invariant')} held", GOOD))
+        return table
     broken = [_broken(items, noun) for items, noun in ((expectations, "expectation"), (invariants, "invariant"))]
     if any(broken):
         told = " and ".join(text for text in broken if text)
         table.add_row(signs.check(False), Text(f"{told} failed", BAD))
+    if result["overrides"]:
+        table.add_row(Text(), Text(f"with {', '.join(result['overrides'])}; expectations are the file's", QUIET))
     return table
 
 

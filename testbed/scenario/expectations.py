@@ -6,9 +6,9 @@
     collectives.0.busbw_gbps: {at_least: 90}         at least, at most, or both
     collectives.0.time_ps: {of: 745us, within: 1%}   no further from a value than a share of it
 
-Where a path ends in ``_ps``, ``_bytes`` or ``_gbps``, a text is a time, a size or a rate (``800us``, ``4MiB``,
-``90Gbps``). The form is checked with the scenario (`conditions`); that the path is there only the run can show, and
-a path that is not there is an expectation that failed.
+Where a path ends in ``_ps``, ``_bytes`` or ``_gbps``, or in one of several such values (``stall_ps_by_rank.h0``), a
+text is a time, a size or a rate (``800us``, ``4MiB``, ``90Gbps``). The form is checked with the scenario
+(`condition`); that the path is there only the run can show, and a path that is not there is an expectation that failed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any, Protocol
 from testbed.scenario import wording
 from testbed.scenario.document import KeyPath
 from testbed.scenario.quantities import RATE, SIZE, TIME, Quantity
+from testbed.units import format_time
 
 SUMMARY_NAMES = (
     "title",
@@ -29,8 +30,10 @@ SUMMARY_NAMES = (
     "clock",
     "collectives",
     "flows",
+    "failure",
     "drops",
     "nic",
+    "ports",
     "retransmitted_packets",
     "ovs",
     "duration_ps",
@@ -130,7 +133,7 @@ def _look_up(summary: Mapping[str, Any], path: str) -> Any:
 def condition(path: str, value: Any) -> Condition:
     """Return what `value` demands of the number or text at `path`. Raises BadCondition."""
     if not isinstance(value, Mapping):
-        return Equal(_plain(_value(path, value, ())), _text(value))
+        return Equal(_plain(_value(path, value, ())), _text(path, value))
     unknown = [key for key in value if key not in BOUND_KEYS]
     if unknown:
         raise BadCondition((unknown[0],), wording.unknown_bound(unknown[0], path, BOUND_KEYS))
@@ -141,7 +144,7 @@ def condition(path: str, value: Any) -> Condition:
     low, high = (_number(path, value[key], (key,)) if key in value else None for key in ("at_least", "at_most"))
     if low is not None and high is not None and low > high:
         raise BadCondition(("at_most",), wording.limits_cross(value["at_least"], value["at_most"]))
-    texts = [f"{key.replace('_', ' ')} {_text(value[key])}" for key in ("at_least", "at_most") if key in value]
+    texts = [f"{key.replace('_', ' ')} {_text(path, value[key])}" for key in ("at_least", "at_most") if key in value]
     return Between(low, high, " and ".join(texts))
 
 
@@ -154,7 +157,7 @@ def _share(path: str, value: Mapping[str, Any]) -> Between:
     if match is None:
         raise BadCondition(("within",), wording.not_a_share(value["within"]))
     reach = abs(middle) * Fraction(match[1]) / 100
-    return Between(middle - reach, middle + reach, f"{_text(value['of'])} within {match[0].strip()}")
+    return Between(middle - reach, middle + reach, f"{_text(path, value['of'])} within {match[0].strip()}")
 
 
 def _number(path: str, value: Any, where: KeyPath) -> Number:
@@ -180,7 +183,8 @@ def _value(path: str, value: Any, where: KeyPath) -> Any:
 
 
 def _ending(path: str) -> str | None:
-    return next((ending for ending in _QUANTITIES if path.endswith(ending)), None)
+    named = re.sub(r"_by_[a-z]+\.[^.]+$", "", path)  # stall_ps_by_rank.h0
+    return next((ending for ending in _QUANTITIES if named.endswith(ending)), None)
 
 
 def _example(path: str) -> str:
@@ -197,14 +201,21 @@ def _plain(value: Any) -> Any:
     return tuple(_plain(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else wording.written(value)
+def _text(path: str, value: Any) -> str:
+    """What is expected: a text as it stands in the scenario, a number of picoseconds or bytes with its unit."""
+    return value if isinstance(value, str) else _with_unit(path, value) or wording.written(value)
 
 
 def _shown(path: str, value: Any) -> str:
     """The value found, with its quantity in words where it has one."""
+    if _ending(path) == "_gbps" and _is_number(value):
+        return f"{value} Gb/s"
+    return _with_unit(path, value) or wording.written(value)
+
+
+def _with_unit(path: str, value: Any) -> str | None:
+    """A whole number of picoseconds or bytes with its unit; None for all else."""
     ending = _ending(path)
-    if ending is None or not _is_number(value):
-        return wording.written(value)
-    quantity, scale = _QUANTITIES[ending]
-    return quantity.text(int(value)) if scale == 1 else f"{value} Gb/s"
+    if not isinstance(value, int) or isinstance(value, bool) or ending not in ("_ps", "_bytes"):
+        return None
+    return format_time(value, 12) if ending == "_ps" else SIZE.text(value)

@@ -12,16 +12,14 @@ from typing import Any
 from controllers.policy import catalogue
 from controllers.policy.options import options_of, read_options
 from testbed.fabric.build import build_plan
-from testbed.scenario import wording
+from testbed.scenario import wording, wording_sizes
 from testbed.scenario.document import Document, KeyPath, Mistake
 from testbed.scenario.draft import Draft, Problem, Problems
 from testbed.scenario.expectations import SUMMARY_NAMES, BadCondition, condition
+from testbed.scenario.limits import ELEMENT_BYTES, FLOW_MESSAGE_BYTES, MAXIMUM_MESSAGE_BYTES, MAXIMUM_PIECES
 from testbed.scenario.model import Flows, LinkDown, PauseStorm, RingAllReduce, Scenario
 from testbed.scenario.quantities import TIME
 from testbed.scenario.semantics_qos import check_classes, check_storm
-
-ELEMENT_BYTES = 4
-"""Size of a float32, the element of every collective."""
 
 
 def check_semantics(document: Document, scenario: Scenario, broken: set[KeyPath]) -> list[Mistake]:
@@ -47,6 +45,7 @@ def _workload(draft: Draft) -> Problems:
         if isinstance(work, RingAllReduce):
             yield from _ranks(draft, work, path)
             yield from _elements(draft, work, path)
+            yield from _pieces(draft, work, path)
         else:
             yield from _pattern(draft, work, path)
             yield from _flows(draft, work, path)
@@ -66,7 +65,35 @@ def _elements(draft: Draft, work: RingAllReduce, path: KeyPath) -> Problems:
     """Sizes are of whole elements. They need not be a multiple of the ranks: parts may differ by one element."""
     for key, size_bytes in (("size", work.size), ("chunk", work.chunk)):
         if size_bytes is not None and size_bytes % ELEMENT_BYTES and draft.sound(*path, key):
-            yield Problem((*path, key), wording.not_whole_elements(size_bytes))
+            yield Problem((*path, key), wording_sizes.not_whole_elements(size_bytes))
+
+
+def _pieces(draft: Draft, work: RingAllReduce, path: KeyPath) -> Problems:
+    """Each rank sends a part on in pieces, a message each: none too long, and not too many."""
+    ranks = len(draft.plan.hosts) if work.ranks == "all" else len(work.ranks)
+    ranks_known = draft.names_known if work.ranks == "all" else draft.sound(*path, "ranks")
+    if not ranks or not ranks_known or not all(draft.sound(*path, key) for key in ("size", "chunk")):
+        return
+    part_bytes = -(-work.size // (ranks * ELEMENT_BYTES)) * ELEMENT_BYTES
+    piece_bytes = min(work.chunk or part_bytes, part_bytes)
+    most_bytes = MAXIMUM_PIECES * MAXIMUM_MESSAGE_BYTES
+    if part_bytes > most_bytes:
+        yield Problem((*path, "size"), wording_sizes.parts_too_long(work.size, ranks, most_bytes))
+    elif piece_bytes > MAXIMUM_MESSAGE_BYTES and work.chunk is None:
+        yield Problem(
+            (*path, "size"), wording_sizes.part_needs_chunk(part_bytes, MAXIMUM_MESSAGE_BYTES, MAXIMUM_PIECES)
+        )
+    elif piece_bytes > MAXIMUM_MESSAGE_BYTES:
+        text = wording_sizes.chunk_too_long(piece_bytes, part_bytes, MAXIMUM_MESSAGE_BYTES, MAXIMUM_PIECES)
+        yield Problem((*path, "chunk"), text)
+    elif part_bytes > piece_bytes * MAXIMUM_PIECES:
+        yield Problem((*path, "chunk"), wording_sizes.too_many_pieces(piece_bytes, part_bytes, MAXIMUM_PIECES))
+
+
+def _messages(draft: Draft, size_bytes: int | None, path: KeyPath) -> Problems:
+    """A flow is not too many messages."""
+    if size_bytes is not None and size_bytes > MAXIMUM_PIECES * FLOW_MESSAGE_BYTES and draft.sound(*path):
+        yield Problem(path, wording_sizes.flow_too_long(size_bytes, MAXIMUM_PIECES, FLOW_MESSAGE_BYTES))
 
 
 def _pattern(draft: Draft, work: Flows, path: KeyPath) -> Problems:
@@ -79,6 +106,7 @@ def _pattern(draft: Draft, work: Flows, path: KeyPath) -> Problems:
         elif not work.flows:
             yield Problem(path, wording.no_flows())
         return
+    yield from _messages(draft, work.size, (*path, "size"))
     if work.flows:
         yield Problem((*path, "flows"), wording.flows_with_pattern(work.pattern), at_key=True)
     if work.size is None:
@@ -93,6 +121,7 @@ def _flows(draft: Draft, work: Flows, path: KeyPath) -> Problems:
         here = (*path, "flows", index)
         for key, name in (("source", flow.source), ("destination", flow.destination)):
             yield from _name(draft, name, (*here, key), "host", hosts)
+        yield from _messages(draft, flow.size, (*here, "size"))
         ends_known = draft.sound(*here, "source") and draft.sound(*here, "destination")
         if flow.source == flow.destination and ends_known:
             yield Problem((*here, "destination"), wording.flow_to_itself(flow.destination))

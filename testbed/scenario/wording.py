@@ -1,6 +1,7 @@
 """Every message about a scenario, in one place: what was expected, what was found, an example of a right value.
 
 A message follows ``file:line:col: path: ``. Where a name was meant that exists, the one or two nearest are named.
+Messages about sizes are next door, in `wording_sizes`.
 """
 
 from __future__ import annotations
@@ -329,13 +330,6 @@ def too_few_ranks(ranks: int) -> str:
 
 def too_few_hosts(hosts: int) -> str:
     return f"expected a fabric of at least 2 hosts to run this on, found {hosts}; raise the hosts of fabric.topology"
-
-
-def not_whole_elements(size_bytes: int) -> str:
-    whole_bytes = size_bytes // 4 * 4 or 4
-    return (
-        f"expected a size of whole float32 elements, a multiple of 4B, found {size_bytes}B; for example {whole_bytes}B"
-    )
 
 
 def no_flows() -> str:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.fabric.build import build_plan
-from testbed.fabric.paths import next_hops, shortest_path
+from testbed.fabric.paths import equal_cost_tiers, next_hops, shortest_path
 from testbed.fabric.plan import FabricPlan, Switch
 from testbed.scenario.model import FabricOptions
 from tests.fabric.strategies import fabric, fabrics
@@ -77,6 +77,26 @@ def test_a_path_follows_next_hops(options: FabricOptions) -> None:
         assert port == hops[switch.name][plan.nics[-1].name][0]
 
 
+@settings(max_examples=50, deadline=None)
+@given(fabrics(), st.data())
+def test_tiers_are_what_next_hops_lead_over(options: FabricOptions, data: st.DataObject) -> None:
+    plan = build_plan(options)
+    if len(plan.hosts) < 2:
+        return
+    source, destination = data.draw(st.permutations(plan.nics))[:2]
+    hops = next_hops(plan)
+    first, *rest = equal_cost_tiers(plan, source.name, destination.name)
+    assert (first.links, first.switches) == ((plan.link_at[source.name],), ())
+    here = {plan.leaf_of(source.name).name}
+    for tier in rest:
+        ports = [port for switch in here for port in hops[switch][destination.name]]
+        assert {switch.name for switch in tier.switches} == here
+        assert {link.name for link in tier.links} == {plan.link_at[port.name].name for port in ports}
+        assert len(tier.links) == len(ports)
+        here = {plan.far_end(port.name).node for port in ports}
+    assert here == {destination.host}
+
+
 def test_leaf_spine_has_a_path_over_each_spine() -> None:
     plan = build_plan(fabric("leaf-spine", leaves=4, spines=3, hosts_per_leaf=2))
     hops = next_hops(plan)
@@ -104,15 +124,17 @@ def test_fat_tree_has_a_quarter_k_squared_paths_between_pods() -> None:
 
 def test_a_path_to_itself_is_refused() -> None:
     plan = build_plan(fabric("single-switch"))
-    with pytest.raises(ValueError, match="h0-eth0 twice"):
-        shortest_path(plan, "h0-eth0", "h0-eth0")
+    for find in (shortest_path, equal_cost_tiers):
+        with pytest.raises(ValueError, match="h0-eth0 twice"):
+            find(plan, "h0-eth0", "h0-eth0")
 
 
 def test_unreachable_nics_have_no_path() -> None:
     plan = build_plan(fabric("dumbbell"))
     cut = FabricPlan(plan.topology, 4, plan.hosts, _without_uplink(plan), plan.links[:-1])
-    with pytest.raises(ValueError, match="no path from h0-eth0 to h2-eth0"):
-        shortest_path(cut, "h0-eth0", "h2-eth0")
+    for find in (shortest_path, equal_cost_tiers):
+        with pytest.raises(ValueError, match="no path from h0-eth0 to h2-eth0"):
+            find(cut, "h0-eth0", "h2-eth0")
     assert set(next_hops(cut)["left0"]) == {"h0-eth0", "h1-eth0"}
 
 

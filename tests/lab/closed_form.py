@@ -1,7 +1,7 @@
 """The completion time of a ring All-Reduce in closed form: what theory says, with no code of the product's models.
 
-The buffer of S bytes is cut into N parts, a part into C equal pieces of p bytes (C = 1: the whole part at once). In each
-of 2 (N - 1) steps every rank sends one part to its right neighbour, piece by piece as they came from the left.
+The buffer of S bytes is cut into N parts, a part into C equal pieces of p bytes (C = 1: the whole part at once). In
+each of 2 (N - 1) steps every rank sends one part to its right neighbour, piece by piece as they came from the left.
 
 **A piece on the wire.** K = ceil(p / MTU) packets, each with Ethernet 14, IP 20 (IPv6: 40), UDP 8, BTH 12 and ICRC 4
 bytes, and on the wire 24 more (FCS 4, preamble 8, gap 12). The first has a RETH of 16 bytes too, the last an immediate
@@ -101,10 +101,10 @@ def ring_time_ps(edges: Sequence[Edge], size_bytes: int, transport: Transport, p
         times = [cost.takes_ps for cost in costs]
         around = 2 * sum(times) - min(a + b for a, b in zip(times, times[1:] + times[:1], strict=True))
         return max(around, *(cost.takes_ps + (steps - 1) * cost.occupies_ps for cost in costs))
-    return _longest_way(costs, steps, pieces)
+    return longest_way_ps(costs, steps, pieces)
 
 
-def _longest_way(costs: Sequence[Piece], steps: int, pieces: int) -> float:
+def longest_way_ps(costs: Sequence[Piece], steps: int, pieces: int) -> float:
     """Return the largest F_e(m) of the last piece."""
     ends = [[cost.takes_ps + number * cost.occupies_ps for number in range(pieces)] for cost in costs]
     for _ in range(1, steps):

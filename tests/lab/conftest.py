@@ -6,12 +6,13 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.lab.marked import MARK, processes, wait_for
+from tests.lab.runs import LEAF_SPINE, ROOT, Run, good, run, skip_without_lab
 
-ROOT = Path(__file__).resolve().parents[2]
 ORDINARY_USER = ROOT / "tests" / "lab" / "ordinary_user.py"
 PRIVATE_PLACE = ROOT / "tests" / "lab" / "private_place.py"
 
@@ -57,9 +58,10 @@ def root() -> Iterator[Path]:
 
 @pytest.fixture
 def start(mark: str, user: str, root: Path) -> Start:
-    """Start ``rocelab ARGUMENTS`` as `user` in `root`, marked, and return the process."""
+    """Start ``rocelab ARGUMENTS`` as `user` in `root`, marked, and return the process; options are Popen's."""
+    skip_without_lab()
 
-    def start_command(*arguments: str) -> "subprocess.Popen[str]":
+    def start_command(*arguments: str, **options: Any) -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "testbed", *arguments]
         if os.geteuid() == 0:
             if user == "ordinary user":
@@ -68,7 +70,31 @@ def start(mark: str, user: str, root: Path) -> Start:
             command = ["nsenter", f"--target={holder}", "--mount", f"--wd={ROOT}", *command]
         return subprocess.Popen(
             command, cwd=ROOT, env={**os.environ, MARK: mark}, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
         )  # fmt: skip
 
     return start_command
+
+
+LOSSY: dict[str, Any] = {
+    "title": "A ring All-Reduce on links that lose and corrupt frames at random",
+    "seed": 7,
+    "fabric": {"topology": LEAF_SPINE},
+    "transport": {"mtu": 1024, "qps_per_connection": 8, "timeout": 4},
+    "workload": [{"kind": "all-reduce", "size": "256KiB", "chunk": "4KiB"}],
+    "faults": [
+        {"kind": "loss", "port": "h1-eth0", "probability": 0.02, "frames": "any"},
+        {"kind": "corrupt", "port": "h0-eth0", "probability": 0.02, "frames": "any"},
+        {"kind": "corrupt", "port": "leaf1-eth1", "probability": 0.02, "frames": "any"},
+    ],
+    "measure": {"capture": "all"},
+    "expect": {"collectives.0.verified": True},
+}
+"""Loss in front of the switches, corruption in front of and behind them, and paths chosen by hash."""
+
+
+@pytest.fixture(scope="session")
+def lossy(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of `LOSSY`, shared."""
+    skip_without_lab()
+    return good(run(tmp_path_factory.mktemp("lossy"), LOSSY))

@@ -77,7 +77,7 @@ class MachineState:
 
 
 def _files(folder: Path, ignore: Path) -> set[str]:
-    found = set()
+    found: set[str] = set()
     for path, folders, files in os.walk(folder):
         here = Path(path)
         folders[:] = [name for name in folders if here / name != ignore]

@@ -124,7 +124,6 @@ def measurements(of: Scenario, collectives: tuple[CollectiveResult, ...] = (), *
         ovs=OvsRecord(92_168, 92_168, 8, 0, 112, 8, 0, 0),
         invariants=HELD,
         wall=WallRecord(1.23456, 2.1, 92_160, 74_650.123, 213 * 2**20),
-        extra={},
     )
     return replace(plain, **changes)
 

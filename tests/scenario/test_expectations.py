@@ -11,6 +11,7 @@ from testbed.scenario.expectations import BadCondition, Expectation, condition, 
 SUMMARY: dict[str, Any] = {
     "title": "A run",
     "drops": {"total": 1, "by_reason": {"fault": 1}},
+    "stalls": {"stall_ps_by_rank": {"h0": 0, "h1": 4_295_089_521_440}},
     "collectives": [
         {
             "verified": True,
@@ -42,6 +43,7 @@ def judge(path: str, value: Any) -> Expectation:
         ("collectives.0.time_ps", {"at_least": 745_123_000, "at_most": 745_123_000}),
         ("collectives.0.time_ps", {"of": "745us", "within": "0.1%"}),
         ("collectives.0.busbw_gbps", {"at_least": 84}),
+        ("stalls.stall_ps_by_rank.h1", {"of": "4.295s", "within": "1%"}),
         ("collectives.0.busbw_gbps", {"at_least": "84.5Gbps"}),
         ("drops.by_reason.fault", {"of": 1, "within": "0%"}),
     ],
@@ -56,8 +58,8 @@ def test_holds(path: str, value: Any) -> None:
         ("drops.total", 0, "expected 0, found 1"),
         ("drops.total", True, "expected true, found 1"),
         ("collectives.0.verified", 1, "expected 1, found true"),
-        ("collectives.0.time_ps", {"at_most": "700us"}, "expected at most 700us, found 745123ns"),
-        ("collectives.0.time_ps", {"of": "700us", "within": "1%"}, "expected 700us within 1%, found 745123ns"),
+        ("collectives.0.time_ps", {"at_most": "700us"}, "expected at most 700us, found 745.123us"),
+        ("collectives.0.time_ps", {"of": "700us", "within": "1%"}, "expected 700us within 1%, found 745.123us"),
         (
             "collectives.0.busbw_gbps",
             {"at_least": 90, "at_most": 100},
@@ -65,6 +67,21 @@ def test_holds(path: str, value: Any) -> None:
         ),
         ("collectives.0.busbw_gbps", {"at_least": "84501Mbps"}, "expected at least 84501Mbps, found 84.5 Gb/s"),
         ("title", {"at_least": 3}, "expected at least 3, found A run"),
+        ("collectives.0.time_ps", 700_000_000, "expected 700us, found 745.123us"),
+        (
+            "collectives.0.time_ps",
+            {"at_least": 1_234_567, "at_most": 700_000_500},
+            "expected at least 1.234567us and at most 700.0005us, found 745.123us",
+        ),
+        ("collectives.0.time_ps", {"of": 10**12, "within": "1%"}, "expected 1s within 1%, found 745.123us"),
+        ("collectives.0.time_ps", 0.5, "expected 0.5, found 745.123us"),
+        ("collectives.0.size_bytes", 2097152, "expected 2MiB, found 4MiB"),
+        ("collectives.0.size_bytes", "2MiB", "expected 2MiB, found 4MiB"),
+        (
+            "stalls.stall_ps_by_rank.h1",
+            {"of": "4.3s", "within": "0.1%"},
+            "expected 4.3s within 0.1%, found 4.29508952144s",
+        ),
         ("drops.totl", 0, "expected 0, found no 'totl' in drops; did you mean 'total'?"),
         ("drops.by_reason.overflow", 0, "expected 0, found no 'overflow' in drops.by_reason; there are fault"),
         ("collectives.1.verified", True, "expected true, found no '1' in collectives, which is a list of 1 item"),

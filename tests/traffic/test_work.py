@@ -1,33 +1,47 @@
 import pytest
 
-from testbed.errors import ScenarioError
-from testbed.scenario.model import Flows
+from testbed.fabric.build import build_plan
+from testbed.scenario.model import FabricOptions, Flows, RingAllReduce, Work
 from tests.traffic.collectives.kit import Bench, ring, star
 from traffic.results import CollectiveResult
+from traffic.work import memory_needed
+
+KIB = 1024
+
+
+def pattern(size: str, **options: object) -> Flows:
+    return Flows.model_validate({"kind": "flows", "pattern": "ring", "size": size, **options})
 
 
 @pytest.mark.parametrize(
-    ("work", "text"),
+    ("work", "needed"),
     [
-        (ring(4097), r"^workload\.0\.size: expected whole float32 numbers, a multiple of 4 B, found 4097B; try 4096B$"),
-        (ring(64, ranks=("h0",)), r"^workload\.0\.ranks: expected at least 2 ranks, found 1$"),
-        (ring(64, ranks=("h0", "h1", "h0")), r"^workload\.0\.ranks: expected each host once, found h0 twice$"),
-        (ring(64, ranks=("h0", "h9")), r"^workload\.0: expected a host of the fabric \(h0 to h2\), found h9$"),
-        (ring(2**34, chunk="4GiB", verify=False), r"^workload\.0\.chunk: expected pieces of at most 2GiB, the longest"),
-        (ring(2**25, chunk="4B", verify=False), r"^workload\.0\.chunk: expected at most 1048576 pieces a part"),
-        (
-            Flows.model_validate({"kind": "flows", "pattern": "ring"}),
-            r"^workload\.0\.size: expected the size of each flow, for example 1MiB, found none$",
-        ),
-        (
-            Flows.model_validate({"kind": "flows", "flows": [{"source": "h1", "destination": "h1", "size": "1KiB"}]}),
-            r"^workload\.0\.flows\.0: expected two hosts, found h1 twice$",
-        ),
+        # Three ranks' result and scratch, the true sum (as large as a result), and a rank's numbers as int16.
+        (ring(12 * KIB), 3 * 2 * 12 * KIB + 12 * KIB + 6 * KIB),
+        (ring(12 * KIB, ranks=("h2", "h0")), 2 * 2 * 12 * KIB + 12 * KIB + 6 * KIB),
+        # Several iterations: two results a rank and two sums.
+        (ring(12 * KIB, iterations=9), 3 * 3 * 12 * KIB + 2 * 12 * KIB + 6 * KIB),
+        (ring(12 * KIB, verify=False), 0),
+        # Each flow's bytes at both ends, and a truth value for each byte of one.
+        (pattern("5KiB"), 3 * 2 * 5 * KIB + 5 * KIB),
+        (pattern("5KiB", verify=False), 0),
+        (pattern("3GiB"), 3 * 2 * 3 * KIB**3 + KIB**3),  # compared 1 GiB at a time
     ],
 )
-def test_work_that_cannot_be_done(work: object, text: str) -> None:
-    with pytest.raises(ScenarioError, match=text):
-        Bench(star(3), work)  # type: ignore[arg-type]  # one of the works above
+def test_memory_needed(work: RingAllReduce | Flows, needed: int) -> None:
+    plan = build_plan(FabricOptions.model_validate(star(3)))
+    assert memory_needed([work], plan) == needed
+    assert memory_needed([work, ring(4 * KIB), work], plan) == 2 * needed + (3 * 2 + 1) * 4 * KIB + 2 * KIB
+
+
+def test_memory_needed_is_what_the_ranks_register_and_what_checks_them() -> None:
+    work: list[Work] = [ring(12 * KIB, iterations=2), pattern("5KiB"), pattern("7KiB", verify=False)]
+    bench = Bench(star(3), *work)
+    bench.run()
+    regions = [region for nic in bench.nics.values() for region in nic.regions.values()]
+    registered = sum(region.memory.nbytes for region in regions if region.memory is not None)
+    checking = (2 * 12 + 6) * KIB + 5 * KIB
+    assert memory_needed(work, bench.plan) == registered + checking
 
 
 def test_ranks_are_in_the_order_that_is_asked_for() -> None:
@@ -50,8 +64,7 @@ def test_two_runs_are_equal_and_another_seed_has_other_data_but_the_same_times()
 
 @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
 def test_jobs_run_side_by_side(ip: str) -> None:
-    pattern = Flows.model_validate({"kind": "flows", "pattern": "ring", "size": "100kB"})
-    bench = Bench(star(4, ip=ip), ring(2**16), pattern, ring(2**15, ranks=("h3", "h1")))
+    bench = Bench(star(4, ip=ip), ring(2**16), pattern("100kB"), ring(2**15, ranks=("h3", "h1")))
     bench.run()
     found = [job.result() for job in bench.jobs]
     assert [result.is_collective for result in found] == [True, False, False, False, False, True]

@@ -5,53 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from testbed.engine.loop import EventLoop
-from testbed.errors import ScenarioError
+from testbed.scenario.limits import ELEMENT_BYTES
 from testbed.scenario.model import RingAllReduce
-from traffic.collectives.communicator import MAXIMUM_PIECES, Member
-from traffic.collectives.contention_free import IdealFabric, path_timing
+from traffic.collectives.communicator import Member
+from traffic.collectives.contention_free import IdealFabric
+from traffic.collectives.ideal_path import path_timing
 from traffic.collectives.job import Job, Setting
 from traffic.collectives.process import Process
-from traffic.collectives.ring_all_reduce import ELEMENT_BYTES, Ring, ring_all_reduce
+from traffic.collectives.ring_all_reduce import Ring, ring_all_reduce
 from traffic.collectives.ring_buffers import Layout, RealBuffers
 from traffic.collectives.step_log import StepLog
 from traffic.nic import Nic
 from traffic.nic.segmentation import packet_count
-from traffic.nic.verbs import MAXIMUM_MESSAGE_BYTES
 from traffic.results import CollectiveResult, Wait, data_wait_ps, gbps
 
 PHASES = ("reduce-scatter", "all-gather")
 
 
-def make_ring(work: RingAllReduce, ranks: int, where: str) -> Ring:
-    """Return the ring for `work`. Raises ScenarioError, with `where` it stands in the scenario, for what cannot be
-    done.
-    """
-    if ranks < 2:
-        raise ScenarioError(f"{where}.ranks: expected at least 2 ranks, found {ranks}")
-    elements, rest = divmod(work.size, ELEMENT_BYTES)
-    if rest:
-        example = max(elements, 1) * ELEMENT_BYTES
-        raise ScenarioError(
-            f"{where}.size: expected whole float32 numbers, a multiple of 4 B, found {work.size}B; try {example}B"
-        )
+def ring_of(work: RingAllReduce, ranks: int) -> Ring:
+    """Return the shape of the ring for a checked `work`: pieces are of its chunk, or else whole parts."""
+    elements = work.size // ELEMENT_BYTES
     part = -(-elements // ranks)
-    piece = max(work.chunk // ELEMENT_BYTES, 1) if work.chunk else part
-    ring = Ring(ranks, elements, min(piece, part))
-    if -(-part // ring.piece_elements) > MAXIMUM_PIECES:
-        raise ScenarioError(f"{where}.chunk: expected at most {MAXIMUM_PIECES} pieces a part, found more; try 64KiB")
-    if ring.piece_elements * ELEMENT_BYTES > MAXIMUM_MESSAGE_BYTES:
-        raise ScenarioError(f"{where}.chunk: expected pieces of at most 2GiB, the longest message; try 64MiB")
-    return ring
+    return Ring(ranks, elements, min(work.chunk // ELEMENT_BYTES, part) if work.chunk else part)
 
 
 class AllReduceJob(Job):
     """A ring All-Reduce of `work` over hosts, given by name and NIC in ring order."""
 
-    def __init__(
-        self, name: str, where: str, work: RingAllReduce, hosts: Sequence[tuple[str, Nic]], setting: Setting
-    ) -> None:
+    def __init__(self, name: str, work: RingAllReduce, hosts: Sequence[tuple[str, Nic]], setting: Setting) -> None:
         self._work = work
-        self._ring = ring = make_ring(work, len(hosts), where)
+        self._ring = ring = ring_of(work, len(hosts))
         self._real = RealBuffers(ring.ranks, ring.elements, work.iterations, setting.seed) if work.verify else None
         self._buffers = self._real or Layout(ring.elements, work.iterations)
         self._log = StepLog()
@@ -107,10 +90,13 @@ class AllReduceJob(Job):
         return whole_ps // self._work.iterations - self._work.compute
 
     def _verified(self) -> bool | None:
-        """Whether every rank's result of every iteration was compared, and right."""
+        """Whether every rank's result of every iteration was compared, and right; None when a failure came before."""
         if self._real is None:
             return None
-        return self._real.checked == self._ring.ranks * self._work.iterations and not self._real.wrong_elements
+        if self._real.wrong_elements:
+            return False
+        all_compared = self._real.checked == self._ring.ranks * self._work.iterations
+        return None if self.failure and not all_compared else all_compared
 
     def _contention_free(self) -> tuple[int, list[list[Wait]]]:
         """Run the same algorithm over the ideal fabric; return its end and each rank's waits."""

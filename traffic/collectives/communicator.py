@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import cycle
 
 from testbed.engine.loop import EventLoop
+from testbed.scenario.limits import MAXIMUM_PIECES
 from testbed.scenario.model import TransportOptions
 from testbed.units import format_time
 from traffic.collectives.process import Mailbox, Sleep
@@ -23,10 +24,8 @@ from traffic.nic import Nic, connect
 from traffic.nic.queue_pair import QueuePair
 from traffic.nic.verbs import MemoryRegion, ReceiveRequest, SendRequest, WcStatus, WorkCompletion, WorkOpcode
 
-_PIECE_BITS = 20
+_PIECE_BITS = MAXIMUM_PIECES.bit_length() - 1
 _STEPS = 1 << (32 - _PIECE_BITS)
-MAXIMUM_PIECES = 1 << _PIECE_BITS
-"""Pieces that a step can have: what the immediate value can name beside the step."""
 
 _ANY_RECEIVE = ReceiveRequest(work_id=0)
 """A receive without a buffer: what a write with immediate uses up."""

@@ -9,26 +9,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from testbed.errors import ScenarioError
 from testbed.fabric.plan import FabricPlan
+from testbed.scenario.limits import FLOW_MESSAGE_BYTES
 from testbed.scenario.model import Flow, Flows
 from traffic.collectives.communicator import Member
-from traffic.collectives.contention_free import path_timing, transfer_time_ps
+from traffic.collectives.contention_free import transfer_time_ps
 from traffic.collectives.endpoint import Endpoint
+from traffic.collectives.ideal_path import path_timing
 from traffic.collectives.job import Job, Setting
 from traffic.nic import Nic
 from traffic.nic.segmentation import packet_count
 from traffic.results import FlowResult, gbps
 
-MESSAGE_BYTES = 2**30
 
-
-def flows_of(work: Flows, plan: FabricPlan, where: str) -> tuple[Flow, ...]:
-    """Return the flows of `work`: those listed, or every host to the next for the pattern ``ring``."""
+def flows_of(work: Flows, plan: FabricPlan) -> tuple[Flow, ...]:
+    """Return the flows of a checked `work`: those listed, or every host to the next for the pattern ``ring``."""
     if work.pattern == "listed":
         return work.flows
-    if work.size is None:
-        raise ScenarioError(f"{where}.size: expected the size of each flow, for example 1MiB, found none")
+    assert work.size is not None, "a checked pattern has a size"
     names = [host.name for host in plan.hosts]
     return tuple(
         Flow.model_construct(source=source, destination=destination, size=work.size, start=0)
@@ -38,8 +36,16 @@ def flows_of(work: Flows, plan: FabricPlan, where: str) -> tuple[Flow, ...]:
 
 def messages_of(size_bytes: int) -> list[int]:
     """Return the sizes of the messages that carry a flow."""
-    full, rest = divmod(size_bytes, MESSAGE_BYTES)
-    return [MESSAGE_BYTES] * full + ([rest] if rest else [])
+    full, rest = divmod(size_bytes, FLOW_MESSAGE_BYTES)
+    return [FLOW_MESSAGE_BYTES] * full + ([rest] if rest else [])
+
+
+def needed_bytes(flows: Sequence[Flow]) -> int:
+    """Return the memory that verified flows take: what is sent, what arrives, and for one message after the other a
+    truth value for each byte.
+    """
+    sizes = [flow.size for flow in flows]
+    return 2 * sum(sizes) + min(max(sizes, default=0), FLOW_MESSAGE_BYTES)
 
 
 def needed_bytes(flows: Sequence[Flow]) -> int:
@@ -55,6 +61,7 @@ class FlowJob(Job):
 
     def __init__(self, flow: Flow, source: Nic, destination: Nic, verify: bool, setting: Setting) -> None:
         self._flow = flow
+        self._compared_bytes = self._wrong_bytes = 0
         self._sent = self._received = None
         if verify:
             self._sent = np.random.Generator(np.random.PCG64(setting.seed)).integers(0, 256, flow.size, dtype=np.uint8)
@@ -78,8 +85,16 @@ class FlowJob(Job):
             offset += size
 
     async def _receive(self, endpoint: Endpoint) -> None:
-        for number in range(len(messages_of(self._flow.size))):
+        for number, size in enumerate(messages_of(self._flow.size)):
             await endpoint.receive(0, 0, number)
+            self._compare(size)
+
+    def _compare(self, size: int) -> None:
+        """Compare the message that has just been delivered, behind those before it."""
+        if self._sent is not None and self._received is not None:
+            message = slice(self._compared_bytes, self._compared_bytes + size)
+            self._wrong_bytes += int(np.count_nonzero(self._sent[message] != self._received[message]))
+            self._compared_bytes += size
 
     @property
     def data_packets(self) -> int:
@@ -89,7 +104,6 @@ class FlowJob(Job):
         flow, setting = self._flow, self._setting
         time_ps = None if self.failure else self.end_ps - self.start_ps
         timing = path_timing(setting.plan, *(member.nic.name for member in self._members))
-        wrong = self._wrong_bytes()
         return FlowResult(
             source=flow.source,
             destination=flow.destination,
@@ -99,12 +113,16 @@ class FlowJob(Job):
             time_ps=time_ps,
             ideal_ps=transfer_time_ps(messages_of(flow.size), timing, setting.transport, setting.plan.ip_version),
             goodput_gbps=gbps(flow.size, time_ps) if time_ps else None,
-            verified=None if wrong is None else wrong == 0,
-            wrong_bytes=wrong or 0,
+            verified=self._verified(),
+            wrong_bytes=self._wrong_bytes,
             failure=self.failure,
         )
 
-    def _wrong_bytes(self) -> int | None:
-        if self._sent is None or self._received is None:
+    def _verified(self) -> bool | None:
+        """Whether every byte was compared, and right; None when a failure came before."""
+        if self._sent is None:
             return None
-        return int(np.count_nonzero(self._sent != self._received))
+        if self._wrong_bytes:
+            return False
+        all_compared = self._compared_bytes == self._flow.size
+        return None if self.failure and not all_compared else all_compared

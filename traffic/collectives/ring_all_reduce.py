@@ -15,12 +15,11 @@ References: P. Patarasuk and X. Yuan, Bandwidth optimal all-reduce algorithms fo
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from testbed.scenario.limits import ELEMENT_BYTES
 from traffic.collectives.endpoint import Endpoint
 from traffic.collectives.ring_buffers import Buffers
 from traffic.collectives.step_log import StepLog
 from traffic.results import COMPUTE
-
-ELEMENT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)

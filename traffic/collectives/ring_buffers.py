@@ -28,14 +28,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.scenario.limits import ELEMENT_BYTES
+
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int16]
 
 _LIMIT = 1000
-"""Numbers are integers from -1000 to 1000: with 512 ranks sums stay below 2^24."""
-_ELEMENT_BYTES = 4
-_SUM_BYTES = 4
-_COMPARING_BYTES = 2  # a rank's own numbers while they are brought in, or a truth value for each element
+"""Numbers are integers from -1000 to 1000: sums stay below 2^24 with up to 16777 ranks, more than a
+fabric has."""
 
 
 class Buffers(Protocol):
@@ -62,7 +62,7 @@ class Layout:
     """
 
     def __init__(self, elements: int, iterations: int) -> None:
-        self.size_bytes = elements * _ELEMENT_BYTES
+        self.size_bytes = elements * ELEMENT_BYTES
         self._results = 1 if iterations == 1 else 2
         self.scratch_offset = self._results * self.size_bytes
         self.buffer_bytes = self.scratch_offset + self.size_bytes
@@ -94,7 +94,7 @@ class RealBuffers(Layout):
         self._elements = elements
         self._seed = seed
         self._arrays: Sequence[Floats] = [
-            np.zeros(self.buffer_bytes // _ELEMENT_BYTES, dtype=np.float32) for _ in range(ranks)
+            np.zeros(self.buffer_bytes // ELEMENT_BYTES, dtype=np.float32) for _ in range(ranks)
         ]
         self._true_sum: dict[int, NDArray[np.int32]] = {}
         self._unchecked: dict[int, int] = {}
@@ -103,10 +103,14 @@ class RealBuffers(Layout):
 
     @staticmethod
     def needed_bytes(ranks: int, elements: int, iterations: int) -> int:
-        """Return the memory that the buffers take, with the true sums and what comparing a result needs for a while."""
-        layout = Layout(elements, iterations)
-        sums = min(iterations, 2)
-        return ranks * layout.buffer_bytes + elements * (sums * _SUM_BYTES + _COMPARING_BYTES)
+        """Return the most memory that the buffers take at a time.
+
+        Beside the buffers that is the true sum, two of them when ranks are an iteration apart, and a rank's numbers
+        while they are brought in (or, which is less, a truth value for each element while they are compared).
+        """
+        buffers = ranks * Layout(elements, iterations).buffer_bytes
+        sums = min(iterations, 2) * elements * np.dtype(np.int32).itemsize
+        return buffers + sums + elements * np.dtype(np.int16).itemsize
 
     def memory(self, rank: int) -> memoryview:
         """Return the rank's whole buffer as bytes, to be registered."""
@@ -119,7 +123,7 @@ class RealBuffers(Layout):
 
     def result(self, rank: int, iteration: int) -> Floats:
         """Return a view of the rank's result of an iteration."""
-        start = self.result_offset(iteration) // _ELEMENT_BYTES
+        start = self.result_offset(iteration) // ELEMENT_BYTES
         return self._arrays[rank][start : start + self._elements]
 
     def fill(self, rank: int, iteration: int) -> None:
@@ -137,9 +141,9 @@ class RealBuffers(Layout):
 
     def add(self, rank: int, iteration: int, offset: int, size: int) -> None:
         array = self._arrays[rank]
-        target = (self.result_offset(iteration) + offset) // _ELEMENT_BYTES
-        source = (self.scratch_offset + offset) // _ELEMENT_BYTES
-        elements = size // _ELEMENT_BYTES
+        target = (self.result_offset(iteration) + offset) // ELEMENT_BYTES
+        source = (self.scratch_offset + offset) // ELEMENT_BYTES
+        elements = size // ELEMENT_BYTES
         array[target : target + elements] += array[source : source + elements]
 
     def check(self, rank: int, iteration: int) -> None:

@@ -158,11 +158,13 @@ class QueuePair:
         self.requester.flush(status)
         self.responder.flush()
 
-    def fail_responder(self) -> None:
-        """A request of the peer's cannot be carried out: all of this end's own work is flushed."""
+    def fail_responder(self, status: WcStatus) -> None:
+        """A request of the peer's cannot be carried out: the receive that it met, if any, ends with `status`, and all
+        of this end's other work is flushed.
+        """
         self.handle(QpEvent.RESPONDER_FAILURE)
+        self.responder.flush(status)
         self.requester.flush(WcStatus.WR_FLUSH_ERR)
-        self.responder.flush()
 
     def close(self) -> None:
         """The application gives the connection up: to ERROR, all work flushed."""

@@ -21,14 +21,12 @@ from traffic.nic.verbs import ReceiveRequest, WcStatus, WorkCompletion, WorkOpco
 from traffic.wire.aeth import Syndrome, rnr_nak
 from traffic.wire.opcodes import SHAPES, Extension, Opcode
 from traffic.wire.packet import RocePacket
-from traffic.wire.psn import PSN_MODULUS
+from traffic.wire.psn import psn_add, psn_distance
 from traffic.wire.template import aeth
 
 if TYPE_CHECKING:
     from traffic.nic.queue_pair import QueuePair
 
-_PSN_MASK = PSN_MODULUS - 1
-_HALF = PSN_MODULUS >> 1
 ACKNOWLEDGE = int(Opcode.ACKNOWLEDGE)
 """As a plain integer, with which the per-packet path is quicker."""
 
@@ -83,9 +81,8 @@ class Responder:
     def on_request(self, packet: RocePacket) -> None:
         """Handle one request packet with a right ICRC."""
         psn = packet.psn
-        distance = (psn - self.expected_psn) & _PSN_MASK
-        if distance:
-            self._on_unexpected(packet, distance)
+        if psn != self.expected_psn:
+            self._on_unexpected(packet)
             return
         shape = _SHAPE[packet.opcode]
         if not self._is_acceptable(packet, shape):
@@ -96,11 +93,11 @@ class Responder:
         if self._memory is not None:
             self._memory[offset:end] = payload
         self._offset = end
-        self.expected_psn = (psn + 1) & _PSN_MASK
+        self.expected_psn = psn_add(psn, 1)
         self._nak_sent = False
         if shape & _ENDS:
             self._in_message = False
-            self.msn = (self.msn + 1) & _PSN_MASK
+            self.msn = psn_add(self.msn, 1)  # of 24 bits as well
             if packet.ack_request:
                 self._answer(Syndrome.ACK, psn)
             if shape & (_IS_SEND | _HAS_IMMEDIATE):
@@ -161,12 +158,12 @@ class Responder:
         self._end = self._start + length
         return True
 
-    def _on_unexpected(self, packet: RocePacket, distance: int) -> None:
+    def _on_unexpected(self, packet: RocePacket) -> None:
         """Handle a packet that came before (its PSN lies behind) or comes too early (ahead of the expected one)."""
-        if distance >= _HALF:
+        if psn_distance(packet.psn, self.expected_psn) < 0:
             self._counters.duplicate_request += 1
             if packet.ack_request:
-                self._answer(Syndrome.ACK, (self.expected_psn - 1) & _PSN_MASK)
+                self._answer(Syndrome.ACK, psn_add(self.expected_psn, -1))
             return
         self._counters.out_of_sequence += 1
         if not self._nak_sent:
@@ -187,18 +184,19 @@ class Responder:
 
     def _refuse_length(self, size: int, room: int) -> bool:
         """Refuse a packet of a wrong size; a SEND that is longer than its receive also ends that receive in error."""
-        if self._is_send and size > room and self._receives:
+        if self._is_send and size > room:
             self._counters.resp_local_length_error += 1
-            self._counters.resp_cqe_error += 1
-            self._complete(self._receives.popleft(), WcStatus.LOC_LEN_ERR, 0, None)
+            return self._refuse(Syndrome.NAK_INVALID_REQUEST, WcStatus.LOC_LEN_ERR)
         return self._refuse(Syndrome.NAK_INVALID_REQUEST)
 
-    def _refuse(self, syndrome: int) -> bool:
-        """Say why the expected packet cannot be carried out, and give up the connection."""
+    def _refuse(self, syndrome: int, status: WcStatus = WcStatus.WR_FLUSH_ERR) -> bool:
+        """Say why the expected packet cannot be carried out, and give up the connection; its receive ends with
+        `status`.
+        """
         if syndrome == Syndrome.NAK_REMOTE_ACCESS_ERROR:
             self._counters.resp_remote_access_errors += 1
         self._answer(syndrome, self.expected_psn)
-        self._qp.fail_responder()
+        self._qp.fail_responder(status)
         return False
 
     # --- completions --------------------------------------------------------------------------------------------------
@@ -211,10 +209,15 @@ class Responder:
         qp = self._qp
         qp.on_completion(WorkCompletion(request.work_id, status, opcode, qp.number, byte_count, immediate))
 
-    def flush(self) -> None:
-        """End every posted receive as flushed."""
+    def flush(self, first_status: WcStatus = WcStatus.WR_FLUSH_ERR) -> None:
+        """End every posted receive: the oldest with `first_status`, those behind it as flushed."""
         self._in_message = False
         self._is_send = _IS_SEND
+        status = first_status
         while self._receives:
-            self._counters.resp_cqe_flush_error += 1
-            self._complete(self._receives.popleft(), WcStatus.WR_FLUSH_ERR, 0, None)
+            if status is WcStatus.WR_FLUSH_ERR:
+                self._counters.resp_cqe_flush_error += 1
+            else:
+                self._counters.resp_cqe_error += 1
+            self._complete(self._receives.popleft(), status, 0, None)
+            status = WcStatus.WR_FLUSH_ERR

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-MAXIMUM_MESSAGE_BYTES = 2**31
-"""The longest message of a reliable connection."""
+from testbed.scenario.limits import MAXIMUM_MESSAGE_BYTES
 
 
 class WorkOpcode(Enum):

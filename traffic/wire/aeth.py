@@ -60,11 +60,6 @@ def is_rnr_nak(syndrome: int) -> bool:
     return syndrome & _KIND_MASK == 0x20
 
 
-def is_nak(syndrome: int) -> bool:
-    """Return whether `syndrome` is a negative acknowledgement other than RNR."""
-    return syndrome & _KIND_MASK == 0x60
-
-
 def rnr_nak(timer_code: int) -> int:
     """Return the syndrome of an RNR NAK. Raises ValueError when the code does not fit five bits."""
     if not 0 <= timer_code <= _VALUE_MASK:

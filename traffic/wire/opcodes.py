@@ -118,13 +118,3 @@ EXTENSION_BYTES: tuple[int, ...] = tuple(
     for code in range(256)
 )
 """Bytes of extension headers by opcode; -1 for an opcode that is not in the table. A tuple, for the per-packet path."""
-
-
-def is_read_response(opcode: int) -> bool:
-    """Return whether `opcode` is one of the four RDMA READ response opcodes."""
-    return Opcode.RDMA_READ_RESPONSE_FIRST <= opcode <= Opcode.RDMA_READ_RESPONSE_ONLY
-
-
-def is_response(opcode: int) -> bool:
-    """Return whether `opcode` travels from responder to requester: ACK, NAK, READ response, atomic response."""
-    return Opcode.RDMA_READ_RESPONSE_FIRST <= opcode <= Opcode.ATOMIC_ACKNOWLEDGE

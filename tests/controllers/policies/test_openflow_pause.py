@@ -16,7 +16,7 @@ def level(policy: Policy, queued: int, *held: int) -> list[Action]:
 def test_contributors_are_paused_and_others_not() -> None:
     policy = make("openflow-pause", xoff="500KB", share=0.1)
     assert level(policy, 500_000, 300_000, 200_000, 0) == []
-    paused = level(policy, 500_001, 460_000, 51_000, 40_000)
+    paused = level(policy, 500_001, 460_000, 56_000, 40_000)
     assert paused == [SendPause(f"leaf0-eth{number}", 3, 0xFFFF) for number in (2, 3)]  # eth4 holds less than a tenth
 
 

@@ -41,7 +41,7 @@ def test_a_dead_link_ends_the_collective_with_a_clear_error(retry_count: int) ->
         " of model time: rank 1 (h1), QP 18 sending step 0, piece 0 to rank 2 (h2): RETRY_EXC_ERR"
     )
     assert (result.time_ps, result.algbw_gbps, result.busbw_gbps) == (None, None, None)
-    assert result.verified is False
+    assert result.verified is None  # there is no result to compare
     tries_ps = 4_096_000 * 2**timeout * (retry_count + 1)
     # The first timer starts with the first packet that asks for an ACK, the 16th.
     assert tries_ps < result.end_ps < tries_ps + 2 * (retry_count + 1) * 16 * 4200 * 80

@@ -1,103 +1,164 @@
+"""The ideal fabric: what a message takes on it, and that no run of the modelled fabric is ever faster."""
+
+from typing import Any
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from testbed.engine.loop import EventLoop
-from testbed.fabric.build import build_plan
-from testbed.scenario.model import FabricOptions, TransportOptions
-from traffic.collectives.contention_free import IdealFabric, PathTiming, path_timing, transfer_time_ps
+from testbed.scenario.model import Flows, RingAllReduce, TransportOptions
+from tests.traffic.collectives.kit import Bench, ring, star
+from traffic.collectives.contention_free import IdealFabric, transfer_time_ps
+from traffic.collectives.ideal_path import PathTiming, TierTiming
 from traffic.collectives.process import Process
+from traffic.results import CollectiveResult, FlowResult
 
 G100 = 100_000_000_000
 PACKET = 14 + 20 + 8 + 12 + 4096 + 4 + 24  # on the wire
 PS_PER_BYTE = 80
+WIRE: PathTiming = (TierTiming((G100,), 500_000),)
 
 
 def test_one_link() -> None:
-    timing = PathTiming(((G100, 500_000),), ())
-    time = transfer_time_ps([3 * 4096], timing, TransportOptions(), 4)
+    time = transfer_time_ps([3 * 4096], WIRE, TransportOptions(), 4)
     assert time == (3 * PACKET + 16 + 4) * PS_PER_BYTE + 500_000
 
 
-def test_store_and_forward_costs_the_largest_packet_once_more() -> None:
-    # The last bit leaves link 2 at max over k of (packets 1..k on link 1, then k..n on link 2): all, and the largest.
-    timing = PathTiming(((G100, 500_000),) * 2, (800_000,))
-    time = transfer_time_ps([3 * 4096], timing, TransportOptions(), 4)
-    assert time == (3 * PACKET + 16 + 4 + PACKET + 16) * PS_PER_BYTE + 2 * 500_000 + 800_000
-
-
-def test_slowest_link_is_the_bottleneck() -> None:
-    timing = PathTiming(((G100, 0), (G100 // 10, 0), (G100, 0)), (1000, 1000))
-    time = transfer_time_ps([100 * 4096], timing, TransportOptions(), 4)
-    first = (PACKET + 16) * PS_PER_BYTE
-    bottleneck = (100 * PACKET + 16 + 4) * PS_PER_BYTE * 10
-    last = (PACKET + 4) * PS_PER_BYTE
-    assert time == first + 1000 + bottleneck + 1000 + last
+def test_several_messages() -> None:
+    time = transfer_time_ps([3 * 4096] * 5, WIRE, TransportOptions(qps_per_connection=2), 4)
+    assert time == 5 * (3 * PACKET + 16 + 4) * PS_PER_BYTE + 500_000
 
 
 def test_ipv6_is_20_bytes_longer_a_packet() -> None:
-    timing = PathTiming(((G100, 0),), ())
-    times = [transfer_time_ps([10 * 4096], timing, TransportOptions(), version) for version in (4, 6)]
+    times = [transfer_time_ps([10 * 4096], WIRE, TransportOptions(), version) for version in (4, 6)]
     assert times[1] - times[0] == 10 * 20 * PS_PER_BYTE
 
 
-def test_an_empty_or_tiny_frame_is_padded_like_ethernet() -> None:
-    # An empty WRITE_ONLY with immediate: 14 + 20 + 8 + 12 + 16 + 4 + 4 = 78 B, above Ethernet's 60; + 24 on the wire.
-    timing = PathTiming(((G100, 0),), ())
-    assert transfer_time_ps([0], timing, TransportOptions(), 4) == (78 + 24) * PS_PER_BYTE
-
-
-def test_links_and_switches_must_match() -> None:
-    with pytest.raises(ValueError, match="expected 1 switches between links, found 0"):
-        PathTiming(((G100, 0), (G100, 0)), ())
-
-
-def test_path_of_a_plan() -> None:
-    plan = build_plan(
-        FabricOptions.model_validate(
-            {
-                "topology": {"kind": "dumbbell", "left": 1, "right": 1, "core": {"rate": "40Gbps", "delay": "3us"}},
-                "switch": {"latency": "700ns"},
-            }
-        )
-    )
-    timing = path_timing(plan, plan.nics[0].name, plan.nics[1].name)
-    assert timing.links == ((G100, 500_000), (40 * 10**9, 3_000_000), (G100, 500_000))
-    assert timing.latencies == (700_000, 700_000)
-
-
-def _arrivals(queue_pairs: int, sizes: list[int]) -> list[int]:
-    """Send messages of `sizes` packets from rank 0 to rank 1, all at time 0; return when each has arrived."""
+@pytest.mark.parametrize("queue_pairs", [1, 2])
+def test_messages_between_endpoints(queue_pairs: int) -> None:
     loop = EventLoop()
-    timing = PathTiming(((G100, 0),), ())
     settings = TransportOptions(qps_per_connection=queue_pairs)
-    sender, receiver = IdealFabric(loop, 2, {(0, 1): timing}, settings, 4).endpoints
-    arrivals = [0] * len(sizes)
+    sender, receiver = IdealFabric(loop, 2, {(0, 1): WIRE}, settings, 4).endpoints
+    arrived: list[int] = []
 
     async def send() -> None:
-        for number, packets in enumerate(sizes):
-            sender.send(1, 0, number, source_offset=0, target_offset=0, size_bytes=packets * 4096)
+        for number in range(2):
+            sender.send(1, 0, number, source_offset=0, target_offset=0, size_bytes=4 * 4096)
+        await sender.sleep(10**9, "a while")
+        sender.send(1, 1, 0, source_offset=0, target_offset=0, size_bytes=4 * 4096)
 
-    async def receive(number: int) -> None:
-        await receiver.receive(0, 0, number)
-        arrivals[number] = receiver.now
+    async def receive() -> None:
+        for step, number in ((0, 0), (0, 1), (1, 0)):
+            await receiver.receive(0, step, number)
+            arrived.append(receiver.now)
 
-    async def receive_all() -> None:
-        for number in range(len(sizes)):
-            await receive(number)
-
-    for program in (send(), receive_all()):
+    for program in (send(), receive()):
         Process(loop, "h", program, lambda: None).start()
     loop.run()
-    return arrivals
+    wire = (4 * PACKET + 20) * PS_PER_BYTE
+    assert arrived == [wire + 500_000, 2 * wire + 500_000, 10**9 + wire + 500_000]
 
 
-def test_one_queue_pair_sends_messages_one_after_another() -> None:
-    first, second = _arrivals(1, [4, 4])
-    assert first == (4 * PACKET + 20) * PS_PER_BYTE
-    assert second == 2 * first
+# --- a lower bound ----------------------------------------------------------------------------------------------------
 
 
-def test_queue_pairs_take_turns() -> None:
-    first, second = _arrivals(2, [4, 4])
-    # Packets go 1, 1 2 1 2 1 2, 2: the first has the wire, and the second its turn, before message 2 is posted.
-    assert first == (6 * PACKET + 16 + 16 + 4) * PS_PER_BYTE
-    assert second == (8 * PACKET + 2 * 20) * PS_PER_BYTE
+def slow_uplinks(spines: int, **options: object) -> dict[str, object]:
+    topology = {"kind": "leaf-spine", "leaves": 2, "spines": spines, "hosts_per_leaf": 1, "uplink": {"rate": "25Gbps"}}
+    return {"topology": topology, **options}
+
+
+def test_queue_pairs_spread_over_spines_are_no_faster_than_ideal() -> None:
+    """Uplinks of 25 Gb/s, hosts of 100 Gb/s: with several QPs a connection has more than one of the four uplinks."""
+    work = ring(2**21, chunk="64KiB")
+    one, spread = (Bench(slow_uplinks(4), work, qps_per_connection=count).collective() for count in (1, 16))
+    assert one.time_ps is not None
+    assert spread.time_ps is not None
+    assert one.ideal_ps <= one.time_ps < 1.01 * one.ideal_ps
+    assert 3.5 * spread.ideal_ps < one.ideal_ps < 4.5 * spread.ideal_ps
+    # ECMP's hash puts several QPs on one spine: that is contention, and it shows as stall.
+    assert spread.ideal_ps < spread.time_ps < one.ideal_ps
+    assert min(spread.stall_ps_by_rank.values()) > 0
+
+
+_rates = st.sampled_from(["10Gbps", "25Gbps", "40Gbps", "100Gbps", "333Gbps"])
+_spread = st.builds(
+    lambda leaves, spines, hosts, uplink: {
+        "kind": "leaf-spine",
+        "leaves": leaves,
+        "spines": spines,
+        "hosts_per_leaf": hosts,
+        "uplink": {"rate": uplink},
+    },
+    st.integers(2, 3),
+    st.integers(1, 4),
+    st.integers(1, 2),
+    _rates,
+)
+_tree = st.builds(lambda up, core: {"kind": "fat-tree", "k": 4, "aggregation": {"rate": up}, "core": {"rate": core}},
+                  _rates, _rates)  # fmt: skip
+_star = st.builds(lambda hosts: {"kind": "single-switch", "hosts": hosts}, st.integers(2, 4))
+_fabrics = st.builds(
+    lambda topology, rate, delay, ip: {"topology": topology, "link": {"rate": rate, "delay": delay}, "ip": ip},
+    st.one_of(_spread, _spread, _tree, _star),
+    _rates,
+    st.sampled_from(["0ns", "500ns"]),
+    st.sampled_from(["ipv4", "ipv6"]),
+)
+_transport = st.fixed_dictionaries(
+    {
+        "qps_per_connection": st.sampled_from([1, 2, 3, 4, 16]),
+        "mtu": st.sampled_from([512, 4096]),
+        "ack_every": st.sampled_from([1, 16, 4096]),
+        "timeout": st.just(6),
+    }
+)
+_rings = st.builds(
+    lambda elements, chunk, iterations, compute: ring(
+        4 * elements, iterations=iterations, compute=compute, verify=False, **({"chunk": chunk} if chunk else {})
+    ),
+    st.integers(1, 40_000),
+    st.sampled_from([None, "4kB", "10004B"]),
+    st.integers(1, 2),
+    st.sampled_from(["0ps", "3us"]),
+)
+_flows = st.builds(
+    lambda size: Flows.model_validate({"kind": "flows", "pattern": "ring", "size": f"{size}B", "verify": False}),
+    st.integers(1, 150_000),
+)
+
+
+@given(
+    _fabrics, st.one_of(_rings, _rings, _flows), _transport, st.integers(0, 99), st.sets(st.integers(0, 60), max_size=2)
+)
+@settings(max_examples=60, deadline=None)
+def test_no_run_is_faster_than_ideal(
+    fabric: dict[str, Any], work: RingAllReduce | Flows, transport: dict[str, Any], seed: int, lost: set[int]
+) -> None:
+    bench = Bench(fabric, work, seed=seed, **transport)
+    bench.lose("h0-eth0", lost.__contains__)
+    bench.run()
+    for result in (job.result() for job in bench.jobs):
+        assert result.time_ps is not None
+        assert result.ideal_ps <= result.time_ps
+
+
+@given(st.integers(1, 3), st.integers(1, 300_000), _rates, _rates, st.integers(0, 99))
+@settings(max_examples=20, deadline=None)
+def test_a_flow_alone_takes_the_ideal_time(spines: int, size: int, rate: str, uplink: str, seed: int) -> None:
+    topology = {"kind": "leaf-spine", "leaves": 2, "spines": spines, "hosts_per_leaf": 1, "uplink": {"rate": uplink}}
+    flow = {"source": "h0", "destination": "h1", "size": f"{size}B"}
+    work = Flows.model_validate({"kind": "flows", "flows": [flow], "verify": False})
+    bench = Bench({"topology": topology, "link": {"rate": rate}}, work, seed=seed, qps_per_connection=4)
+    bench.run()
+    (result,) = (job.result() for job in bench.jobs)
+    assert isinstance(result, FlowResult)
+    assert result.time_ps == result.ideal_ps
+
+
+def test_a_ring_in_one_direction_waits_for_nothing_but_acknowledgements() -> None:
+    bench = Bench(star(4), ring(4 * 2**18), ack_every=4096)
+    result = bench.collective()
+    assert isinstance(result, CollectiveResult)
+    assert result.time_ps is not None
+    assert 0 <= result.time_ps - result.ideal_ps <= 6 * 86 * PS_PER_BYTE  # an ACK before each step's first packet

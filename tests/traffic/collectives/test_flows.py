@@ -57,14 +57,17 @@ def test_start() -> None:
 
 
 def test_a_wrong_byte_is_found() -> None:
+    """What the sender meant to send changes once its first packets are on their way."""
     bench = Bench(star(2), flows(("h0", "h1")))
     (job,) = bench.jobs
     assert isinstance(job, FlowJob)
-    bench.loop.run()
-    assert job._received is not None
-    job._received[1234] ^= 1
+    bench.loop.run(until_ps=1_000_000)
+    assert job._sent is not None
+    job._sent[[0, 1234]] ^= 1
+    bench.run()
     result = job.result()
-    assert (result.verified, result.wrong_bytes) == (False, 1)
+    assert isinstance(result, FlowResult)
+    assert (result.verified, result.wrong_bytes) == (False, 2)
 
 
 def test_no_memory_without_verification() -> None:
@@ -81,7 +84,25 @@ def test_a_flow_whose_link_is_dead_fails() -> None:
     assert result.failure is not None
     assert result.failure.startswith("flow h0 to h1 died at ")
     assert result.failure.endswith("rank 0 (h0), QP 17 sending step 0, piece 0 to rank 1 (h1): RETRY_EXC_ERR")
-    assert (result.time_ps, result.goodput_gbps, result.verified) == (None, None, False)
+    assert (result.time_ps, result.goodput_gbps) == (None, None)
+    assert (result.verified, result.wrong_bytes) == (None, 0)  # nothing was delivered, so nothing compared
+
+
+def test_a_failed_flow_counts_wrong_bytes_of_what_was_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three messages the first arrives, with one wrong byte in one of the runs; then the link is dead."""
+    monkeypatch.setattr("traffic.collectives.flows.FLOW_MESSAGE_BYTES", 2**16)
+    found = []
+    for wrong in (0, 1):
+        bench = Bench(star(2), flows(("h0", "h1"), size="160KiB"), timeout=4, retry_count=1)
+        bench.lose("h0-eth0", lambda number: number >= 20)
+        (job,) = bench.jobs
+        assert isinstance(job, FlowJob)
+        bench.loop.run(until_ps=1_000_000)  # the first packets are on the wire
+        assert job._sent is not None
+        job._sent[0] ^= wrong
+        found += results(bench)
+    assert all(result.failure is not None for result in found)
+    assert [(result.verified, result.wrong_bytes) for result in found] == [(None, 0), (False, 1)]
 
 
 def test_a_long_flow_is_several_messages() -> None:

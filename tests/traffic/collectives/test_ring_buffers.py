@@ -1,4 +1,7 @@
+import tracemalloc
+
 import numpy as np
+import pytest
 
 from tests.traffic.collectives.kit import Bench, ring, star
 from traffic.collectives.all_reduce import AllReduceJob
@@ -10,6 +13,27 @@ def test_layout_has_one_result_for_one_iteration_and_two_for_more() -> None:
     assert (one.scratch_offset, one.buffer_bytes) == (400, 800)
     assert (more.scratch_offset, more.buffer_bytes) == (800, 1200)
     assert [more.result_offset(iteration) for iteration in range(4)] == [0, 400, 0, 400]
+
+
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_needed_bytes_is_what_is_allocated_at_most(iterations: int) -> None:
+    """Ranks as far apart as they can be: all but the last are an iteration ahead of it."""
+    ranks, elements = 3, 200_000
+    tracemalloc.start()
+    try:
+        buffers = RealBuffers(ranks, elements, iterations, seed=1)
+        for iteration in range(iterations):
+            for rank in range(ranks):
+                if iteration:
+                    buffers.check(rank, iteration - 1)
+                buffers.fill(rank, iteration)
+        for rank in range(ranks):
+            buffers.check(rank, iterations - 1)
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    needed_bytes = RealBuffers.needed_bytes(ranks, elements, iterations)
+    assert needed_bytes <= peak_bytes < needed_bytes + 200_000  # Python's own objects are little beside the arrays
 
 
 def test_a_wrong_element_is_found() -> None:

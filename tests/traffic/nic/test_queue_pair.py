@@ -293,6 +293,32 @@ def test_send_longer_than_its_receive() -> None:
     assert not any(pair.received)
 
 
+def test_a_queue_pair_may_be_closed_by_the_handler_of_its_failed_receive() -> None:
+    """The NAK is out and the QP in ERROR before anybody is told, and what failed is told before what is flushed."""
+    pair = make()
+    pair.post_receive(99)
+    pair.post_receive(1000)
+    pair.qp_b.post_send(SendRequest(7, WorkOpcode.SEND))
+    seen: list[tuple[WcStatus, WorkOpcode, QpState]] = []
+
+    def close(completion: WorkCompletion) -> None:
+        seen.append((completion.status, completion.opcode, pair.qp_b.state))
+        pair.qp_b.close()
+
+    pair.qp_b.on_completion = close
+    pair.b.receive(Frame(pair.qp_a.emit(Opcode.SEND_ONLY, 0, b"", bytes(100)), is_data=True))
+    assert seen == [
+        (WcStatus.LOC_LEN_ERR, WorkOpcode.RECV, QpState.ERROR),
+        (WcStatus.WR_FLUSH_ERR, WorkOpcode.SEND, QpState.ERROR),
+        (WcStatus.WR_FLUSH_ERR, WorkOpcode.RECV, QpState.ERROR),
+    ], pair.story()
+    counters = pair.b.counters
+    assert (counters.resp_local_length_error, counters.resp_cqe_error) == (1, 1)
+    assert (counters.resp_cqe_flush_error, counters.req_cqe_flush_error) == (1, 1)
+    pair.loop.run()
+    assert any("Nak 0x61" in line for line in pair.transcript), pair.story()
+
+
 @pytest.mark.parametrize(
     ("opcode", "extension", "size"),
     [
