@@ -22,6 +22,7 @@ from testbed.measurement.capture import PortCapture
 from testbed.measurement.invariants import invariants
 from testbed.measurement.recorder import DropRecorder
 from testbed.measurement.records import Measurements, OvsRecord, PortRecord, WallRecord
+from testbed.measurement.pauses import pause_report
 from testbed.measurement.versions import versions
 from testbed.outside import openvswitch
 from testbed.scenario.model import Scenario
@@ -79,6 +80,7 @@ class Running:
         )
         self.control.attach(self.fabric, lab.controller, lab.datapath, MAINTENANCE)
         impair(plan, self.fabric.transmitters, scenario.faults, scenario.seed)
+        self.fabric.storm(scenario.faults)
         self.jobs: list[Job] = []
         self._data_packets = 0
         self._lab = lab
@@ -97,12 +99,18 @@ class Running:
         return sum(each.sent_data_packets - each.retransmitted_packets for each in counters) / self._data_packets
 
     def finish(self, progress: Callable[["Running"], None]) -> None:
-        """Run until every job is done and every frame has arrived. Raises TestbedError when the model stops short."""
+        """Run until every job is done and every frame has arrived, or nothing can move any more (a deadlock): then the
+        jobs fail of that. Raises TestbedError when the model stops short for no such reason."""
         while self.loop.run_events(_EVENTS_A_TURN):
             self._lab.check()
             progress(self)
+            if self.fabric.stopped(work_left=any(not job.done for job in self.jobs)):
+                break
         waiting = [job for job in self.jobs if not job.done]
-        if waiting:
+        if self.fabric.halted is not None:
+            for job in waiting:
+                job.give_up(self.fabric.halted)
+        elif waiting:
             raise TestbedError(
                 "the model came to a stop with work left: " + "; ".join(job.waiting_for() for job in waiting)
             )
@@ -149,13 +157,21 @@ def _measurements(running: Running, lab: Lab, started: float, first_packet: floa
         ovs=ovs,
         invariants=(
             *invariants(
-                fabric, nics, drops, running.jobs, results, lab.counter_differences(), ovs.unsolicited,
+                fabric,
+                nics,
+                drops,
+                running.jobs,
+                results,
+                lab.counter_differences(),
+                ovs.unsolicited,
                 copied_data_packets=running.control.copied_data_packets,
             ),
             running.control.on_model_time(lab.controller.status()),
         ),
         wall=_wall_record(fabric, started, first_packet, finished),
         extra=running.control.measured(),
+        switches={name: switch.statistics() for name, switch in fabric.switches.items()},
+        pauses=pause_report(fabric),
     )
 
 
@@ -179,7 +195,8 @@ def _port_record(running: Running, port: Port) -> PortRecord:
     switch_port = running.fabric.ports.get(port.name)
     dropped = dict(wire.lost)
     if switch_port is not None:
-        dropped.update(switch_port.queue.dropped)
+        for reason, frames in (*switch_port.queue.dropped.items(), *switch_port.dropped.items()):
+            dropped[reason] = dropped.get(reason, 0) + frames
     return PortRecord(
         name=port.name,
         node=port.node,

@@ -115,7 +115,9 @@ def print_comparison(console: Console, names: Sequence[str], summaries: Sequence
     for quantity, values in rows(summaries):
         cells = [_cell(quantity, value, values[0], first=index == 0) for index, value in enumerate(values)]
         table.add_row(Text(quantity.name), *cells)
-    failures = [(name, summary["failure"]) for name, summary in zip(names, summaries, strict=True) if summary["failure"]]
+    failures = [
+        (name, summary["failure"]) for name, summary in zip(names, summaries, strict=True) if summary["failure"]
+    ]
     with console.capture() as captured:
         console.print()
         console.print(Padding(table, (0, 0, 0, 1)))

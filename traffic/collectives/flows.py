@@ -48,14 +48,6 @@ def needed_bytes(flows: Sequence[Flow]) -> int:
     return 2 * sum(sizes) + min(max(sizes, default=0), FLOW_MESSAGE_BYTES)
 
 
-def needed_bytes(flows: Sequence[Flow]) -> int:
-    """Return the memory that verified flows take: what is sent, what arrives, and for one after the other a truth value
-    for each byte.
-    """
-    sizes = [flow.size for flow in flows]
-    return 2 * sum(sizes) + max(sizes, default=0)
-
-
 class FlowJob(Job):
     """One flow; with `verify`, of random bytes that are compared at the receiver."""
 

@@ -1,0 +1,6 @@
+from controllers.policy import Policy
+
+
+class AnswersText(Policy):
+    def on_interval(self, seen):
+        yield "mark everything"
