@@ -20,9 +20,9 @@ from testbed.fabric.plan import FabricPlan, Port
 from testbed.lab import MAINTENANCE, Lab, fabric_up
 from testbed.measurement.capture import PortCapture
 from testbed.measurement.invariants import invariants
+from testbed.measurement.pauses import pause_report
 from testbed.measurement.recorder import DropRecorder
 from testbed.measurement.records import Measurements, OvsRecord, PortRecord, WallRecord
-from testbed.measurement.pauses import pause_report
 from testbed.measurement.versions import versions
 from testbed.outside import openvswitch
 from testbed.scenario.model import Scenario
