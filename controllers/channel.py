@@ -36,8 +36,8 @@ from typing import Any, TypeAlias, get_args
 _write = os.write
 """As it is before green threads patch it (this module is imported first): it works where none can run any more."""
 
-WALL_LIMIT_S = 30
-"""Wall time after which a policy that has not answered is taken to hang."""
+WALL_LIMIT_S = float(os.environ.get("ROCELAB_POLICY_SECONDS", "30"))
+"""Wall time after which a policy that has not answered is taken to hang; the environment may say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

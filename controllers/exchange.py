@@ -17,7 +17,8 @@ Three things would bring wall time back in, and are seen to:
 
 - a flow's idle or hard timeout: Open vSwitch would count wall time. It is taken out, and the shortest one reported;
 - a meter: Open vSwitch fills its bucket by wall time. It is refused (the policy ``meter`` has one on model time);
-- a message that an application sends by a clock of its own, between exchanges: it is counted as `untimed`.
+- a message that an application sends by a clock of its own, between exchanges: it is counted as `untimed`, unless it
+  only asks something.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ class Exchanges:
     """Holds packet-ins and carries out exchanges, for the supervisor of a run on the model clock.
 
     Attributes:
-        untimed: messages that applications sent outside any exchange. shortest_timeout_s: see `channel.Counts`.
+        untimed: messages with an effect that applications sent outside any exchange.
+        shortest_timeout_s: see `channel.Counts`.
     """
 
     def __init__(self, supervisor: Supervisor, plan: FabricPlan, policy: PolicyHost | None) -> None:
@@ -183,7 +185,7 @@ class Exchanges:
         if switch is None or not self._running:
             return
         self._told[switch] = None
-        if not self._open:
+        if not self._open and not kind.endswith("Request"):  # a question changes nothing
             self.untimed += 1
         if kind in _RULES:
             self._changed = True

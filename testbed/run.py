@@ -5,7 +5,7 @@ A run is a function of scenario and seed: it has no other state, and all that it
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +25,9 @@ from testbed.measurement.recorder import DropRecorder
 from testbed.measurement.records import Measurements, OvsRecord, PortRecord, WallRecord
 from testbed.measurement.versions import versions
 from testbed.outside import openvswitch
-from testbed.scenario.model import Scenario
+from testbed.scenario.model import ControllerOptions, Scenario
 from traffic.nic import Nic
+from traffic.nic.congestion import CongestionSample, CongestionStatistics
 from traffic.results import CollectiveResult, FlowResult
 from traffic.work import Job, start_workload
 
@@ -66,6 +67,9 @@ class Running:
             )
             for nic in plan.nics
         }
+        if scenario.measure.rates:
+            for nic in self.nics.values():
+                nic.congestion_samples = []
         self.control = Control(scenario, plan, self.loop)
         forwarders, endpoints = self.control.forwarders(lab.forwarders), self.control.endpoints(self.nics)
         self.fabric = ModelFabric(
@@ -141,12 +145,13 @@ def _measurements(running: Running, lab: Lab, started: float, first_packet: floa
     results = [job.result() for job in running.jobs]
     nics = {name: dict(nic.statistics()) for name, nic in running.nics.items()}
     fabric, drops = running.fabric, tuple(running.recorder.records)
+    duration_ps = max(result.end_ps for result in results)
     ovs = _ovs_record(lab)
     return Measurements(
         scenario=running.scenario,
         plan=running.plan,
         versions=versions(open_vswitch=openvswitch.version(), controller=lab.controller_version),
-        duration_ps=max(result.end_ps for result in results),
+        duration_ps=duration_ps,
         collectives=tuple(result for result in results if isinstance(result, CollectiveResult)),
         flows=tuple(result for result in results if isinstance(result, FlowResult)),
         failure=next((result.failure for result in results if result.failure), None),
@@ -165,19 +170,42 @@ def _measurements(running: Running, lab: Lab, started: float, first_packet: floa
                 lab.counter_differences(),
                 ovs.unsolicited,
                 copied_data_packets=running.control.copied_data_packets,
+                openflow_marked_packets=running.control.openflow_marked_packets,
+                own_rules=_own_rules(running.scenario.controller),
             ),
-            running.control.on_model_time(lab.controller.status()),
+            running.control.on_model_time(lab.controller.status(), duration_ps),
         ),
         wall=_wall_record(fabric, started, first_packet, finished),
-        extra=running.control.measured(),
+        control=running.control.measured(),
         switches={name: switch.statistics() for name, switch in fabric.switches.items()},
         pauses=pause_report(fabric),
+        congestion=tuple(_congestion(running.nics.values())),
+        congestion_samples=_samples(running.nics.values()),
     )
+
+
+def _own_rules(options: ControllerOptions) -> bool:
+    """Whether the switches follow the project's own application, and nothing else changes its rules."""
+    return options.policy is None and options.app == ControllerOptions().app
+
+
+def _congestion(nics: Iterable[Nic]) -> Iterator[CongestionStatistics]:
+    """Yield the congestion control of every queue pair that has sent something."""
+    for nic in nics:
+        for each in nic.congestion_statistics():
+            if nic.queue_pairs[each.queue_pair].requester.end_sequence:
+                yield each
+
+
+def _samples(nics: Iterable[Nic]) -> tuple[CongestionSample, ...]:
+    """Return what was sampled at all NICs, in the order of time; nothing unless it was asked for."""
+    samples = [sample for nic in nics for sample in nic.congestion_samples or ()]
+    return tuple(sorted(samples, key=lambda sample: sample.time_ps))
 
 
 def _ovs_record(lab: Lab) -> OvsRecord:
     switches = lab.datapath.switches.values()
-    counts = lab.installed
+    counts = lab.controller.status()
     return OvsRecord(
         frames_in=sum(sum(switch.frames_in.values()) for switch in switches),
         frames_out=sum(sum(switch.frames_out.values()) for switch in switches),
@@ -208,7 +236,13 @@ def _port_record(running: Running, port: Port) -> PortRecord:
         busy_ps=wire.busy_ps,
         peak_queue_bytes=switch_port.queue.peak_bytes if switch_port else 0,
         dropped=dropped,
+        credit_wait_ps=_credit_wait_ps(running.fabric, port.name),
     )
+
+
+def _credit_wait_ps(fabric: ModelFabric, port: str) -> int | None:
+    control = fabric.credit_control
+    return None if control is None else sum(lane.credit_wait_ps for lane in control.statistics(port))
 
 
 def _wall_record(fabric: ModelFabric, started: float, first_packet: float, finished: float) -> WallRecord:

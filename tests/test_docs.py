@@ -150,6 +150,8 @@ def _work(work: Work) -> str:
     if isinstance(work, RingAllReduce):
         ranks = "all hosts" if work.ranks == "all" else f"{len(work.ranks)} hosts"
         return f"{work.algorithm} {work.kind} of {format_size(work.size)}, {ranks}"
+    if work.pattern == "listed":
+        return f"{len(work.flows)} flow{'s' if len(work.flows) > 1 else ''}"
     return f"{work.kind}, {work.pattern}"
 
 

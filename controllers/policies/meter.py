@@ -45,6 +45,7 @@ class Meter(Policy):
     """
 
     needs_section: ClassVar[str | None] = "fabric.qos"
+    sets_meters: ClassVar[bool] = True
 
     priority: Priority = 3
     dscp: Dscp | None = 26

@@ -20,12 +20,14 @@ class Policy:
 
     `needs_app`: the application whose rules it builds on (``l3-ecmp``), None if any will do. `needs_section`: the part
     of the scenario without which it can do nothing (``fabric.qos``, ``fabric.qos.pfc``). `sees_flows`: telemetry lists
-    the flows that crossed each port; it costs a look at each packet, so only where it is used.
+    the flows that crossed each port; it costs a look at each packet, so only where it is used. `sets_meters`: a policy
+    of the project's own says so; a user's may set meters in any case.
     """
 
     needs_app: ClassVar[str | None] = None
     needs_section: ClassVar[str | None] = None
     sees_flows: ClassVar[bool] = False
+    sets_meters: ClassVar[bool] = False
 
     def on_start(self, fabric: FabricPlan) -> Actions | None:
         """The fabric is up and nothing has been sent."""

@@ -1,16 +1,15 @@
 """``rocelab compare``: several runs side by side."""
 
 import json
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from testbed.errors import ScenarioError, TestbedError
+from testbed.cli.counters import read_summary
+from testbed.errors import ScenarioError
 
 
 @click.command()
@@ -21,21 +20,28 @@ from testbed.errors import ScenarioError, TestbedError
 def compare(context: click.Context, runs: tuple[Path, ...], overrides: tuple[str, ...], as_json: bool) -> None:
     """Put runs side by side: completion time, busbw, stall, drops, marks, pauses, retransmissions.
 
-    Each argument is the directory of a run, or a scenario, which is then run. Differences from the first are marked.
-    Exit status: 0; 1 when a scenario's run failed; 2 when an argument is neither.
+    Each argument is the directory of a run, or a scenario, which is then run into a new directory below runs/.
+    Differences from the first are marked.
+
+    Exit status: 0; 1 when a run is not as its scenario expects, or ended without results; 2 when an argument is
+    neither.
     """
+    from testbed.report.compare import Compared, print_comparison
     from testbed.report.compare import as_json as table_json
-    from testbed.report.compare import print_comparison
     from testbed.report.style import console_for
 
     _check(runs, overrides)
-    summaries = [_summary_of(run, overrides) for run in runs]
+    found = [_summary_of(run, overrides) for run in runs]
     names = _names(runs)
+    compared = [Compared(name, each) for name, each in zip(names, found, strict=True) if each is not None]
     if as_json:
-        click.echo(json.dumps(table_json(names, summaries), indent=2))
-    else:
-        print_comparison(console_for(sys.stdout), names, summaries)
-    context.exit(0 if all(summary["ok"] for summary in summaries) else 1)
+        click.echo(json.dumps(table_json(compared), indent=2))
+    elif compared:
+        print_comparison(console_for(sys.stdout), compared)
+    missing = [name for name, each in zip(names, found, strict=True) if each is None]
+    if missing:
+        click.echo(f"rocelab: no results of {', '.join(missing)}", err=True)
+    context.exit(0 if all(each is not None and each["ok"] for each in found) else 1)
 
 
 def _check(runs: Sequence[Path], overrides: Sequence[str]) -> None:
@@ -44,34 +50,37 @@ def _check(runs: Sequence[Path], overrides: Sequence[str]) -> None:
 
     mistakes = []
     for run in runs:
-        if run.is_dir():
-            if not (run / "summary.json").is_file():
-                mistakes.append(f"{run}: expected the directory of a finished run, found no summary.json in it")
-            continue
         try:
-            load_scenario(run, overrides)
+            if _is_scenario(run):
+                load_scenario(run, overrides)
+            else:
+                read_summary(run)
         except ScenarioError as error:
             mistakes.append(str(error))
     if mistakes:
         raise ScenarioError("\n".join(mistakes))
 
 
+def _is_scenario(run: Path) -> bool:
+    return not run.is_dir() and run.suffix != ".json"
+
+
 def _summary_of(run: Path, overrides: Sequence[str]) -> Any:
-    """Return the summary of a run, or of a scenario that is run now, in a process of its own."""
-    if run.is_dir():
-        return json.loads((run / "summary.json").read_text())
-    with tempfile.TemporaryDirectory(prefix="rocelab-compare-") as folder:
-        out = Path(folder) / "run"
-        options = [word for override in overrides for word in ("--set", override)]
-        command = [sys.executable, "-m", "testbed", "run", str(run), "--quiet", "--out", str(out), *options]
-        click.echo(f"running {run}", err=True)
-        status = subprocess.run(command, stdin=subprocess.DEVNULL).returncode
-        if not (out / "summary.json").is_file():
-            raise TestbedError(f"{run}: the run ended with exit status {status} and left no summary")
-        return json.loads((out / "summary.json").read_text())
+    """Return the summary of a run, or of a scenario that is run now; None when that ended without results."""
+    if not _is_scenario(run):
+        return read_summary(run)
+
+    from testbed.outside.child import run_rocelab
+    from testbed.outside.run_directory import next_run_directory
+
+    directory = next_run_directory(run.stem)
+    click.echo(f"{directory}: running {run}", err=True)
+    options = [word for override in overrides for word in ("--set", override)]
+    run_rocelab(["run", str(run), "--quiet", "--out", str(directory), *options])
+    return read_summary(directory) if (directory / "summary.json").is_file() else None
 
 
 def _names(runs: Sequence[Path]) -> list[str]:
     """Name each run by the last part of its path, or by the whole where those are alike."""
-    short = [run.stem if run.suffix == ".yaml" else run.name for run in runs]
+    short = [run.stem if _is_scenario(run) else run.name for run in runs]
     return short if len(set(short)) == len(short) else [str(run) for run in runs]

@@ -5,9 +5,8 @@ switch that does not know it yet sends the frame everywhere, as a real one does,
 address discards it without a word: no drop, no error.
 """
 
-from testbed.engine.fabric import Endpoint
 from testbed.engine.frame import Frame
-from testbed.engine.transmitter import Transmitter
+from testbed.engine.transmitter import Endpoint, Transmitter
 
 _GROUP_BIT = 1
 

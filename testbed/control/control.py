@@ -7,18 +7,19 @@ control.start(done)                                                             
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from controllers.channel import Counts
+from controllers.policy.catalogue import builtin_policy, is_file
 from testbed.control.actions import EngineActions
 from testbed.control.bridged import MacFilter
 from testbed.control.exchange import ControlExchange, Maintenance
 from testbed.control.loop import ControlLoop, Timing
 from testbed.control.meters import MeteredForwarder
 from testbed.control.observer import Observer
-from testbed.engine.fabric import Endpoint, ModelFabric
+from testbed.engine.fabric import ModelFabric
 from testbed.engine.forwarding import Forwarder
 from testbed.engine.loop import EventLoop
+from testbed.engine.transmitter import Endpoint
 from testbed.fabric.plan import FabricPlan
 from testbed.measurement.records import Invariant
 from testbed.outside.controller import ControllerProcess
@@ -47,7 +48,8 @@ class Control:
 
     def forwarders(self, forwarders: Mapping[str, Forwarder]) -> Mapping[str, Forwarder]:
         """Return the switches' forwarders, with meters in front where there is a policy that may set some."""
-        if self._options.policy is None:
+        kind = self._options.policy["kind"] if self._options.policy is not None else None
+        if kind is None or not (is_file(kind) or builtin_policy(kind).sets_meters):
             return forwarders
         self._metered = {name: MeteredForwarder(forwarder, self._clock) for name, forwarder in forwarders.items()}
         return self._metered
@@ -97,32 +99,32 @@ class Control:
         """Packets that rules in switches marked (CE); those that the model's queues marked are counted there."""
         return sum(switch.marked_frames for switch in self._datapath.switches.values())
 
-    def measured(self) -> dict[str, Any]:
+    def measured(self) -> dict[str, int]:
         """Return what the loop did, for the summary; nothing where there was nothing to do."""
         if self.loop is None and not self.exchange.exchanges:
             return {}
-        looks, actions = (self.loop.looks, self.loop.actions) if self.loop else (0, 0)
         return {
-            "control": {
-                "exchanges": self.exchange.exchanges,
-                "punted_frames": self.exchange.punted,
-                "looks": looks,
-                "actions": actions,
-                "openflow_marked_packets": self.openflow_marked_packets,
-            }
+            "exchanges": self.exchange.exchanges,
+            "punted_frames": self.exchange.punted,
+            "looks": self.loop.looks if self.loop else 0,
+            "actions": self.loop.actions if self.loop else 0,
+            "openflow_marked_packets": self.openflow_marked_packets,
         }
 
-    def on_model_time(self, counts: Counts) -> Invariant:
-        """Whether everything between controller and switches fell at a model time: else a run cannot be repeated."""
-        found = self._untimely(counts)
+    def on_model_time(self, counts: Counts, duration_ps: int) -> Invariant:
+        """Whether everything between controller and switches fell at a model time: else a run cannot be repeated.
+
+        `duration_ps` is when the workload was done.
+        """
+        found = self._untimely(counts, duration_ps)
         detail = "; ".join(found) or f"{self.exchange.exchanges} exchanges of controller and switches, at model times"
         return Invariant("control", not found, detail)
 
-    def _untimely(self, counts: Counts) -> list[str]:
+    def _untimely(self, counts: Counts, duration_ps: int) -> list[str]:
         found = []
         if counts.untimed:
             found.append(f"{counts.untimed} messages that an application sent to switches by a clock of its own")
         shortest_s = counts.shortest_timeout_s
-        if shortest_s and self._clock.now >= shortest_s * SECOND:
+        if shortest_s and duration_ps >= shortest_s * SECOND:
             found.append(f"a flow with a timeout of {shortest_s} s, which the run outlasted: it was never removed")
         return found

@@ -32,7 +32,7 @@ class _Look:
 
 
 class Observer:
-    """Looks at the switches of `fabric`. `ramps` are the queues' thresholds by port and priority, which actions change."""
+    """Looks at the switches of `fabric`. `ramps` are the queues' thresholds, by port and priority, as they are now."""
 
     def __init__(
         self, plan: FabricPlan, fabric: ModelFabric, ramps: Mapping[tuple[str, int], Ramp], *, flows: bool

@@ -6,28 +6,22 @@ entered = left + waiting, and for every switch received = queued + dropped.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from testbed.engine.credit.control import CreditControl
+from testbed.engine.credit.switch import CreditSwitch
 from testbed.engine.forwarding import Forwarder
 from testbed.engine.frame import Frame
 from testbed.engine.loop import EventLoop
 from testbed.engine.pause.control import FlowControl
 from testbed.engine.qos_switch import Classes, QosSwitch
 from testbed.engine.switch import Switch, SwitchPort
-from testbed.engine.transmitter import Receiver, Source, Transmitter
+from testbed.engine.transmitter import Endpoint, Receiver, Source, Transmitter
 from testbed.fabric.buffers import largest_frame_bytes, memory_plan
 from testbed.fabric.plan import FabricPlan, Port
 from testbed.scenario.model import Fault, PauseStorm
 from testbed.scenario.qos import QosOptions
 
 DropHandler = Callable[[str, str, Frame], None]
-
-
-class Endpoint(Source, Receiver, Protocol):
-    """A NIC as the engine sees it: a source of frames and a receiver of frames."""
-
-    def attach(self, transmitter: Transmitter) -> None:
-        """Tell the NIC whom to kick when it has something to send."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +35,11 @@ class Imbalance:
 class ModelFabric:
     """Links and switches by the names of the plan.
 
-    `transmitters` are by port name, host interfaces included; `flow_control` is None where there is none. `halted`
-    says why the run was stopped with frames still in the fabric, None if it was not. `on_drop(where, reason, frame)`
-    is called
-    for every frame that is lost on a wire or dropped by a switch. `qos` gives the switches traffic classes; without it
-    a port has one queue. `mtu` (payload of an RDMA packet) sizes headroom and quanta; `seed` is that of random marks.
+    `transmitters` are by port name, host interfaces included; `flow_control` (PFC) and `credit_control` are None where
+    there is none. `halted` says why the run was stopped with frames still in the fabric, None if it was not.
+    `on_drop(where, reason, frame)` is called for every frame that is lost on a wire or dropped by a switch. `qos` gives
+    the switches traffic classes; without it a port has one queue. `mtu` (payload of an RDMA packet) sizes headroom,
+    quanta and credits; `seed` is that of random marks.
     """
 
     def __init__(
@@ -67,12 +61,19 @@ class ModelFabric:
         self.switches: dict[str, Switch] = {}
         self.ports: dict[str, SwitchPort] = {}
         self.flow_control: FlowControl | None = None
+        self.credit_control: CreditControl | None = None
         self.halted: str | None = None
         self._nics = nics
         self._on_drop = on_drop
+        self._make_transmitters()
+        if qos is not None and qos.credits is not None:
+            self.credit_control = CreditControl(plan, loop, qos, qos.credits, self.transmitters, mtu)
+            self._nics = self.credit_control.behind(nics)
         self._make_switches(forwarders, mtu, seed)
         self._make_ports()
         self._connect()
+        if self.credit_control is not None:
+            self.credit_control.watch({name: s for name, s in self.switches.items() if isinstance(s, CreditSwitch)})
         if qos is not None and qos.pfc is not None:
             self.flow_control = FlowControl(
                 plan, loop, qos, qos.pfc, self.transmitters, self.qos_switches(), self._on_drop
@@ -89,20 +90,29 @@ class ModelFabric:
             return
         classes = Classes(qos, largest_frame_bytes(mtu, plan.ip_version), seed)
         for each in plan.switches:
-            memory = memory_plan(plan, each, qos, mtu)
-            self.switches[each.name] = QosSwitch(loop, each, memory, classes, forwarders[each.name], self._on_drop)
+            memory, forwarder = memory_plan(plan, each, qos, mtu), forwarders[each.name]
+            self.switches[each.name] = (
+                QosSwitch(loop, each, memory, classes, forwarder, self._on_drop)
+                if self.credit_control is None
+                else CreditSwitch(loop, each, memory, classes, forwarder, self._on_drop, self.credit_control.ends)
+            )
 
     def qos_switches(self) -> dict[str, QosSwitch]:
         """The switches with traffic classes: all, or none."""
         return {name: switch for name, switch in self.switches.items() if isinstance(switch, QosSwitch)}
 
-    def _make_ports(self) -> None:
+    def _make_transmitters(self) -> None:
         for link in self.plan.links:
             for port in (link.a, link.b):
                 transmitter = Transmitter(self.loop, port.name, link.rate_bps, link.delay_ps)
                 transmitter.on_lost = self._lost_on_wire(port.name)
                 self.transmitters[port.name] = transmitter
+
+    def _make_ports(self) -> None:
+        for link in self.plan.links:
+            for port in (link.a, link.b):
                 if port.node in self.switches:
+                    transmitter = self.transmitters[port.name]
                     self.ports[port.name] = self.switches[port.node].add_port(port.number, transmitter)
 
     def _lost_on_wire(self, where: str) -> Callable[[str, Frame], None]:
@@ -150,9 +160,10 @@ class ModelFabric:
         Ask now and then while the loop runs. `work_left`: whether the workload is not done. If frames are left,
         `halted` says why: a deadlock, port by port, or who pauses whom.
         """
-        if self.flow_control is None:
+        control = self.flow_control or self.credit_control
+        if control is None:
             return False
-        reason = self.flow_control.monitor.stopped(work_left)
+        reason = control.monitor.stopped(work_left)
         self.halted = reason or None
         return reason is not None
 
@@ -193,8 +204,9 @@ class ModelFabric:
         """Yield every switch whose memory is not what its frames hold. Call when `conservation` may be called."""
         for switch in self.qos_switches().values():
             yield from (Imbalance(switch.name, detail) for detail in switch.wrong_accounts(pipeline=bool(self.halted)))
-        if self.flow_control is not None and not self.halted:
-            yield from (Imbalance(where, detail) for where, detail in self.flow_control.unbalanced())
+        control = self.flow_control or self.credit_control
+        if control is not None and not self.halted:
+            yield from (Imbalance(where, detail) for where, detail in control.unbalanced())
 
 
 def _switch_balance(switch: Switch) -> tuple[int, int]:

@@ -14,6 +14,7 @@ paused and has no reserved bytes of a real port.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import ClassVar
 
 from testbed.engine.buffer.ingress import IngressGroup
 from testbed.engine.buffer.marking import Ramp
@@ -232,6 +233,9 @@ class QosSwitch(Switch):
 
     # --- building -----------------------------------------------------------------------------------------------------
 
+    scheduler_class: ClassVar[type[PortScheduler]] = PortScheduler
+    port_class: ClassVar[type[QosPort]] = QosPort
+
     def add_port(self, number: int, transmitter: Transmitter) -> QosPort:
         """Give the switch a port that sends by `transmitter`."""
         options, memory = self._classes.options, self._memory_plan
@@ -240,11 +244,11 @@ class QosSwitch(Switch):
             ClassQueue(self.shared, priority, options.reserved, alpha, limited=not self._is_lossless(priority))
             for priority in range(PRIORITIES)
         ]
-        scheduler = PortScheduler(
+        scheduler = self.scheduler_class(
             self.loop, number, transmitter, queues, options.strict, options.weights, self._classes.largest_frame_bytes
         )
         groups = self._groups(number, options.reserved)
-        port = QosPort(self, number, transmitter, scheduler, groups, self._priority_of)
+        port = self.port_class(self, number, transmitter, scheduler, groups, self._priority_of)
         self.ports[number] = port
         for priority, ecn in options.ecn.items():
             self._set_ramp(queues[priority], port.name, ecn)
@@ -258,7 +262,7 @@ class QosSwitch(Switch):
 
     def _is_lossless(self, priority: int) -> bool:
         options = self._classes.options
-        return options.pfc is not None and priority in options.lossless
+        return options.has_flow_control and priority in options.lossless
 
     def _groups(self, number: int, reserved_bytes: int) -> tuple[IngressGroup, ...]:
         ports = len(self._memory_plan.headroom_bytes)

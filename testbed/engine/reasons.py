@@ -18,6 +18,9 @@ INGRESS_THRESHOLD = "ingress_threshold"
 HEADROOM_FULL = "headroom_full"
 """It belongs to a lossless class whose headroom was full: the headroom is too small for the link."""
 
+VL_BUFFER_FULL = "vl_buffer_full"
+"""The buffer of its virtual lane was full, although its sender had credit for it: credits do not add up."""
+
 WRED = "wred"
 """Its queue was congested and it could not be marked (not ECN-capable): random early drop."""
 

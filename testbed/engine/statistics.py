@@ -64,12 +64,31 @@ class PauseStatistics:
 
 
 @dataclass(frozen=True, slots=True)
+class CreditStatistics:
+    """Credits of one virtual lane at a port, in blocks of 64 bytes.
+
+    Sending: `credit_wait_ps`, for how long frames have waited for credit with the wire free for them (InfiniBand's
+    PortXmitWait), and `credit_waits`, how many had to; `waiting`: one does now; `credits_blocks`: left to send.
+    Receiving: of the lane's `buffer_blocks`, those held now and the most ever.
+    """
+
+    priority: int
+    credit_wait_ps: int
+    credit_waits: int
+    waiting: bool
+    credits_blocks: int
+    buffer_blocks: int
+    held_blocks: int
+    peak_blocks: int
+
+
+@dataclass(frozen=True, slots=True)
 class PortStatistics:
     """One port: `queues` by priority (one, of priority 0, without traffic classes), `groups` and `pauses` (both empty
     then).
 
     `sent_bytes` are on the wire, overhead included; `paused_mask` has bit p set while priority p must not be sent.
-    `storms_detected`, `storms_restored` are the watchdog's.
+    `storms_detected`, `storms_restored` are the watchdog's. `credits` are those of each virtual lane, empty without.
     """
 
     name: str
@@ -83,6 +102,7 @@ class PortStatistics:
     pauses: tuple[PauseStatistics, ...] = ()
     storms_detected: int = 0
     storms_restored: int = 0
+    credits: tuple[CreditStatistics, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,13 @@ class Receiver(Protocol):
         """Take a frame whose last bit arrives now."""
 
 
+class Endpoint(Source, Receiver, Protocol):
+    """A NIC as the engine sees it: a source of frames and a receiver of frames."""
+
+    def attach(self, transmitter: "Transmitter") -> None:
+        """Tell the NIC whom to kick when it has something to send."""
+
+
 class Impairment(Protocol):
     """What a wire does to frames beyond delaying them (`testbed.engine.impairments`)."""
 
@@ -163,6 +170,11 @@ class Transmitter:
     def _deliver(self, frame: Frame) -> None:
         self.delivered_frames += 1
         self._receive(frame)
+
+    @property
+    def free_at_ps(self) -> int:
+        """When the wire is free for the next frame; it may have been for long."""
+        return self._free_at
 
     # --- MAC control frames: ahead of everything, but never in the middle of a frame ----------------------------------
 

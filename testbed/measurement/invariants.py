@@ -1,9 +1,13 @@
 """What must hold in every run, whatever the scenario: asserted at its end, and part of its summary.
 
 conservation      what is sent on a wire is delivered, lost with a reason or still on it; queues and switches alike
-accounting        a switch's memory counts what its frames hold, zero at the end; pause frames sent = received
+accounting        a switch's memory counts what its frames hold, zero at the end
+pauses            pause frames sent = received + lost on the link
 headroom          no frame of a lossless class found its headroom full where the headroom is computed
 drops             every counted drop has been recorded with its place and reason
+marks             packets that NICs received marked (CE) <= packets that switches marked, and copies of them
+cnps              congestion notifications sent = acted on + ignored + dropped on the way
+sequence          NAKs for a lost packet that senders saw <= packets that receivers found out of sequence
 packets           request packets sent (and copied by switches) = received by a queue pair + dropped on the way
 open_vswitch      Open vSwitch counts the frames of every port as the engine does, and took all of them
 unsolicited       Open vSwitch put out no frame that the engine had not sent in
@@ -16,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from testbed.engine.fabric import ModelFabric
 from testbed.engine.qos_switch import QosPort
 from testbed.engine.reasons import HEADROOM_FULL
+from testbed.measurement.feedback import feedback_invariants
 from testbed.measurement.records import DropRecord, Invariant
 from traffic.results import CollectiveResult, FlowResult
 from traffic.work import Job
@@ -31,11 +36,17 @@ def invariants(
     unsolicited: int,
     *,
     copied_data_packets: int = 0,
+    openflow_marked_packets: int = 0,
+    own_rules: bool = True,
 ) -> tuple[Invariant, ...]:
-    """Return each invariant with what was found. Call when no event is left, or the fabric has halted."""
+    """Return each invariant with what was found. Call when no event is left, or the fabric has halted.
+
+    `own_rules`: the switches follow the project's own application alone, so they neither copy frames nor reorder them.
+    """
     return (
         _conservation(fabric),
         *_of_classes(fabric),
+        *feedback_invariants(fabric, nics, drops, copied_data_packets + openflow_marked_packets, own_rules=own_rules),
         _drops(fabric, nics, drops),
         _packets(nics, drops, jobs, copied_data_packets, halted=fabric.halted is not None),
         _none("open_vswitch", ovs_differences, "Open vSwitch's port counters equal the engine's"),

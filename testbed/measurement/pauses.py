@@ -21,6 +21,7 @@ from typing import Literal
 from testbed.engine.fabric import ModelFabric
 from testbed.engine.pause.deadlock import Step
 from testbed.engine.pause.journal import Cause, Pause
+from testbed.engine.pause.monitor import PauseMonitor
 from testbed.engine.statistics import PauseStatistics
 from testbed.fabric.buffers import pause_ps
 
@@ -103,18 +104,20 @@ class StormRecord:
 
 @dataclass(frozen=True, slots=True)
 class DeadlockRecord:
-    """A cycle of waiting buffers: since when it was closed, when it was found, its steps, and the sentence that names
-    it."""
+    """A cycle of waiting buffers: since when it was closed, when it was found, its steps, the sentence that names it,
+    and what keeps each queue from sending (`held_by`)."""
 
     since_ps: int
     found_ps: int
     steps: tuple[Step, ...]
     text: str
+    held_by: str = "is paused by"
 
 
 @dataclass(frozen=True, slots=True)
 class PauseReport:
-    """All about flow control in a run. `ports`: the pause counters of every port, NICs' too, by its name."""
+    """All about flow control in a run. `ports`: the pause counters of every port, NICs' too, by its name; empty with
+    credits, where nothing is paused and only deadlocks are to be told."""
 
     roots: tuple[PauseRoot, ...]
     pauses: tuple[PauseRecord, ...]
@@ -147,7 +150,8 @@ def pause_report(fabric: ModelFabric) -> PauseReport | None:
     """Return what happened with pauses in `fabric`, which has come to its end; None without flow control."""
     control = fabric.flow_control
     if control is None:
-        return None
+        credits = fabric.credit_control
+        return None if credits is None else PauseReport((), (), (), _deadlocks(credits.monitor), {})
     now, pauses = fabric.loop.now, control.journal.pauses
     chains = _chains(pauses, _pausing_nics(fabric, pauses))
     return PauseReport(
@@ -156,11 +160,15 @@ def pause_report(fabric: ModelFabric) -> PauseReport | None:
         storms=tuple(
             StormRecord(e.time_ps, e.port, e.priority, e.action, e.restored_ps) for e in control.journal.storms
         ),
-        deadlocks=tuple(
-            DeadlockRecord(found.since_ps, found.time_ps, found.steps, found.text())
-            for found in control.monitor.deadlocks
-        ),
+        deadlocks=_deadlocks(control.monitor),
         ports={name: control.statistics(name) for name in fabric.transmitters},
+    )
+
+
+def _deadlocks(monitor: PauseMonitor) -> tuple[DeadlockRecord, ...]:
+    return tuple(
+        DeadlockRecord(found.since_ps, found.time_ps, found.steps, found.text(), found.held_by)
+        for found in monitor.deadlocks
     )
 
 

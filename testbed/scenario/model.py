@@ -275,10 +275,12 @@ Fault = Annotated[DropNth | RandomLoss | Corruption | LinkDown | PauseStorm, Fie
 class MeasureOptions(Section):
     """What is recorded beside the summary: `capture` names ports whose frames go into a pcapng, or is ``all``.
 
-    `openflow_log`: write down what switches and controller say to each other."""
+    `openflow_log`: write down what switches and controller say to each other. `rates`: note every change of a queue
+    pair's congestion control."""
 
     capture: Ports = ()
     openflow_log: bool = False
+    rates: bool = False
 
 
 class Scenario(Section):

@@ -82,14 +82,27 @@ class PfcOptions(Section):
     watchdog: WatchdogOptions | None = None
 
 
+class CreditOptions(Section):
+    """Credits for the lossless priorities, as InfiniBand has them for its virtual lanes, instead of PFC.
+
+    `vl_buffer`: the receive buffer of each port and lane, at most 128KiB; ``auto``: just enough for the link's full
+    rate. `growth`: a sender is told of new credit as soon as there is so much; and of any, `update` after it was told
+    last.
+    """
+
+    vl_buffer: Headroom = "auto"
+    update: TimePs = Field(default=10_000_000, gt=0)
+    growth: SizeBytes = Field(default=8 * 1024, ge=0)
+
+
 class QosOptions(Section):
     """Traffic classes of every switch.
 
     `dscp`: the priority of each DSCP that is not in the default map (24 to 31 -> 3, 48 and 56 -> 6, others -> 0).
-    `lossless`: priorities that flow control protects when `pfc` is set. `strict`: priorities served before all others,
-    the highest first; the rest share by `weights` (deficit round robin; default 1). `ingress_alpha`, `egress_alpha`:
-    dynamic thresholds; lossless priorities have no egress limit. `reserved`: bytes that each port and priority has for
-    itself.
+    `lossless`: priorities that flow control protects when `pfc` or `credits` is set (not both). `strict`: priorities
+    served before all others, the highest first; the rest share by `weights` (deficit round robin; default 1).
+    `ingress_alpha`, `egress_alpha`: dynamic thresholds; lossless priorities have no egress limit. `reserved`: bytes
+    that each port and priority has for itself.
     """
 
     dscp: dict[DscpKey, Priority] = Field(default_factory=dict)
@@ -101,3 +114,9 @@ class QosOptions(Section):
     reserved: SizeBytes = Field(default=4 * 1024, ge=0)
     ecn: dict[PriorityKey, EcnOptions] = Field(default_factory=dict)
     pfc: PfcOptions | None = None
+    credits: CreditOptions | None = None
+
+    @property
+    def has_flow_control(self) -> bool:
+        """Whether the lossless priorities are so."""
+        return self.pfc is not None or self.credits is not None

@@ -3,12 +3,19 @@ storm."""
 
 from __future__ import annotations
 
-from testbed.fabric.buffers import WIRE_OVERHEAD_BYTES, largest_frame_bytes, memory_plan, pause_ps
+from testbed.fabric.buffers import (
+    BLOCK_BYTES,
+    MOST_BLOCKS,
+    WIRE_OVERHEAD_BYTES,
+    largest_frame_bytes,
+    memory_plan,
+    pause_ps,
+)
 from testbed.scenario import wording, wording_qos
 from testbed.scenario.document import KeyPath
 from testbed.scenario.draft import Draft, Problem, Problems
 from testbed.scenario.model import PauseStorm
-from testbed.scenario.qos import EcnOptions, PfcOptions, QosOptions
+from testbed.scenario.qos import CreditOptions, EcnOptions, PfcOptions, QosOptions
 from testbed.scenario.quantities import SIZE, TIME
 from testbed.units import serialisation_ps
 
@@ -25,6 +32,8 @@ def check_classes(draft: Draft) -> Problems:
         yield from _ecn(draft, ecn, (*_PATH, "ecn", str(priority)))
     if qos.pfc is not None and draft.sound(*_PATH, "pfc"):
         yield from _quanta(draft, qos.pfc)
+    if qos.credits is not None and draft.sound(*_PATH, "credits"):
+        yield from _credits(draft, qos, qos.credits)
     yield from _memory(draft, qos)
 
 
@@ -64,6 +73,24 @@ def _quanta(draft: Draft, pfc: PfcOptions) -> Problems:
             return
 
 
+def _credits(draft: Draft, qos: QosOptions, credits: CreditOptions) -> Problems:
+    """There is one kind of flow control, and a lane's buffer holds a frame and can be advertised."""
+    path = (*_PATH, "credits")
+    if qos.pfc is not None:
+        yield Problem(path, wording_qos.two_flow_controls(), at_key=True)
+    path = (*path, "vl_buffer")
+    if credits.vl_buffer == "auto" or not draft.sound(*path):
+        return
+    if credits.vl_buffer > MOST_BLOCKS * BLOCK_BYTES:
+        yield Problem(path, wording_qos.lane_too_large(MOST_BLOCKS * BLOCK_BYTES, credits.vl_buffer))
+    elif draft.sound("transport", "mtu") and draft.sound("fabric", "ip"):
+        mtu = draft.scenario.transport.mtu
+        frame_bytes = largest_frame_bytes(mtu, 6 if draft.scenario.fabric.ip == "ipv6" else 4)
+        needed = -(-frame_bytes // BLOCK_BYTES) * BLOCK_BYTES
+        if credits.vl_buffer < needed:
+            yield Problem(path, wording_qos.lane_too_small(needed, mtu, credits.vl_buffer))
+
+
 def _memory(draft: Draft, qos: QosOptions) -> Problems:
     """The switch that has least left to share must have something."""
     of_memory = (("fabric", "switch"), ("fabric", "link"), _PATH, ("transport", "mtu"))
@@ -75,7 +102,13 @@ def _memory(draft: Draft, qos: QosOptions) -> Problems:
     if memory.shared_bytes <= 0:
         headroom = memory.headroom_bytes
         text = wording_qos.memory_too_small(
-            name, memory.buffer_bytes, len(headroom), qos.reserved, sum(headroom.values()), memory.lossless
+            name,
+            memory.buffer_bytes,
+            len(headroom),
+            qos.reserved,
+            sum(headroom.values()),
+            memory.lossless,
+            has_credits=qos.credits is not None,
         )
         yield Problem(("fabric", "switch", "buffer"), text)
 

@@ -6,15 +6,38 @@ _WHERE = "fabric.qos"
 
 
 def memory_too_small(
-    switch: str, buffer_bytes: int, ports: int, reserved_bytes: int, headroom_bytes: int, lossless: int
+    switch: str,
+    buffer_bytes: int,
+    ports: int,
+    reserved_bytes: int,
+    headroom_bytes: int,
+    lossless: int,
+    *,
+    has_credits: bool,
 ) -> str:
-    """`headroom_bytes` is that of all ports together, for one lossless priority."""
+    """`headroom_bytes` is that of all ports together, for one lossless priority; lanes' buffers with credits."""
     reserved, headroom = ports * 8 * reserved_bytes, lossless * headroom_bytes
+    what, key = ("lane buffers", "credits.vl_buffer") if has_credits else ("headroom", "pfc.headroom")
     return (
         f"expected more than {reserved + headroom}B of packet memory, found {SIZE.text(buffer_bytes)}: {switch} "
-        f"reserves {ports} ports x 8 priorities x {SIZE.text(reserved_bytes)} = {reserved}B, and keeps headroom of "
+        f"reserves {ports} ports x 8 priorities x {SIZE.text(reserved_bytes)} = {reserved}B, and keeps {what} of "
         f"{headroom_bytes}B on all ports x {lossless} lossless = {headroom}B; raise the buffer, or lower "
-        f"{_WHERE}.reserved or {_WHERE}.pfc.headroom"
+        f"{_WHERE}.reserved or {_WHERE}.{key}"
+    )
+
+
+def two_flow_controls() -> str:
+    return "expected either pfc or credits, found both; leave one of them out"
+
+
+def lane_too_large(most_bytes: int, found_bytes: int) -> str:
+    return f"expected at most {SIZE.text(most_bytes)}, all that can be advertised, found {SIZE.text(found_bytes)}"
+
+
+def lane_too_small(least_bytes: int, mtu: int, found_bytes: int) -> str:
+    return (
+        f"expected at least {SIZE.text(least_bytes)}, found {SIZE.text(found_bytes)}: the largest frame with an mtu of "
+        f"{mtu} would never have credit"
     )
 
 

@@ -38,10 +38,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Deadlock:
-    """A cycle, found at `time_ps`: its steps in the order of waiting; the last waits for the first."""
+    """A cycle, found at `time_ps`: its steps in the order of waiting; the last waits for the first. `held_by` says what
+    keeps a queue from sending."""
 
     time_ps: int
     steps: tuple[Step, ...]
+    held_by: str = "is paused by"
 
     @property
     def since_ps(self) -> int:
@@ -56,7 +58,7 @@ class Deadlock:
     def text(self) -> str:
         """Name the cycle port by port."""
         parts = [
-            f"{step.port} priority {step.priority} ({format_size(step.bytes)}) is paused by {step.paused_by}"
+            f"{step.port} priority {step.priority} ({format_size(step.bytes)}) {self.held_by} {step.paused_by}"
             for step in self.steps
         ]
         chain = ", whose frames wait in ".join(parts)
@@ -64,7 +66,9 @@ class Deadlock:
 
 
 class DeadlockSearch:
-    """Looks at the switches of a fabric, whose ports are known by name."""
+    """Looks at the switches of a fabric, whose ports are known by name. `held_by` as a deadlock's."""
+
+    held_by = "is paused by"
 
     def __init__(self, switches: Mapping[str, QosSwitch], ports: Mapping[str, QosPort]) -> None:
         self._switches = switches
@@ -113,10 +117,10 @@ class DeadlockSearch:
         stuck: Mapping[Queue, list[IngressGroup]],
         shared: Mapping[str, int],
     ) -> bool:
-        return group.could_resume_with(_stuck_bytes(switch, group, stuck), shared[switch.name])
+        return group.could_resume_with(stuck_bytes(switch, group, stuck), shared[switch.name])
 
     def _stuck_shared_bytes(self, switch: QosSwitch, stuck: Mapping[Queue, list[IngressGroup]]) -> int:
-        return sum(group.shared_part(_stuck_bytes(switch, group, stuck)) for group in switch.groups())
+        return sum(group.shared_part(stuck_bytes(switch, group, stuck)) for group in switch.groups())
 
     def _far_switch(self, port: str) -> QosSwitch:
         return self._switch_of[self._ports[port].far_end]
@@ -128,7 +132,7 @@ class DeadlockSearch:
         while queue not in way:
             way.append(queue)
             queue = self._waits_for(queue, stuck)
-        return Deadlock(now, tuple(self._step(each) for each in way[way.index(queue) :]))
+        return Deadlock(now, tuple(self._step(each) for each in way[way.index(queue) :]), self.held_by)
 
     def _waits_for(self, queue: Queue, stuck: Mapping[Queue, list[IngressGroup]]) -> Queue:
         """Return the stuck queue in which most frames of a group that pauses `queue`, and cannot resume, wait."""
@@ -145,12 +149,15 @@ class DeadlockSearch:
     def _step(self, queue: Queue) -> Step:
         name, priority = queue
         port = self._ports[name]
-        sender = self._ports[port.far_end].sender
+        return Step(name, priority, port.scheduler.queues[priority].bytes, port.far_end, self._since_ps(queue))
+
+    def _since_ps(self, queue: Queue) -> int:
+        name, priority = queue
+        sender = self._ports[self._ports[name].far_end].sender
         assert sender is not None
-        since_ps = sender.since_ps(priority)
-        return Step(name, priority, port.scheduler.queues[priority].bytes, port.far_end, since_ps)
+        return sender.since_ps(priority)
 
 
-def _stuck_bytes(switch: QosSwitch, group: IngressGroup, stuck: Mapping[Queue, list[IngressGroup]]) -> int:
+def stuck_bytes(switch: QosSwitch, group: IngressGroup, stuck: Mapping[Queue, list[IngressGroup]]) -> int:
     """Return how many bytes of `group` wait in queues that are stuck."""
     return sum(group.waiting_bytes[port.number] for port in switch.qos_ports() if (port.name, group.priority) in stuck)

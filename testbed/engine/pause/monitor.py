@@ -93,11 +93,11 @@ class PauseMonitor:
         """Name who pauses whom, where frames wait for it."""
         assert self._quiet_since_ps is not None
         held = [
-            f"{port.name} priority {queue.priority} is paused by {port.far_end}"
+            f"{port.name} priority {queue.priority} {self._search.held_by} {port.far_end}"
             for port in self._ports
             for queue in port.scheduler.queues
             if queue.frames and port.transmitter.paused_mask & queue.bit
         ]
         return (
-            f"nothing has moved since {format_time(self._quiet_since_ps)}: {', '.join(held) or 'every NIC is paused'}"
+            f"nothing has moved since {format_time(self._quiet_since_ps)}: {', '.join(held) or 'every NIC is held up'}"
         )
