@@ -1,4 +1,4 @@
-"""How the time of a packet-hop, the start and the memory grow with the fabric: 8 to 128 hosts, the same work for each."""
+"""How the time of a packet-hop, the start and the memory grow from 8 to 128 hosts, with the same work for each."""
 
 from dataclasses import dataclass
 

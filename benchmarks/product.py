@@ -40,9 +40,8 @@ def run_python(arguments: Sequence[str]) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
-        raise BenchmarkError(
-            f"python {' '.join(arguments)}: exit status {done.returncode}\n{done.stderr[-2000:]}{_failures(done.stdout)}"
-        )
+        what = f"python {' '.join(arguments)}: exit status {done.returncode}"
+        raise BenchmarkError(f"{what}\n{done.stderr[-2000:]}{_failures(done.stdout)}")
     return done.stdout
 
 

@@ -25,11 +25,12 @@ from testbed.measurement.recorder import DropRecorder
 from testbed.measurement.records import Measurements, OvsRecord, PortRecord, WallRecord
 from testbed.measurement.versions import versions
 from testbed.outside import openvswitch
+from testbed.outside.memory import require_memory
 from testbed.scenario.model import ControllerOptions, Scenario
 from traffic.nic import Nic
 from traffic.nic.congestion import CongestionSample, CongestionStatistics
 from traffic.results import CollectiveResult, FlowResult
-from traffic.work import Job, start_workload
+from traffic.work import Job, memory_needed, start_workload
 
 _EVENTS_A_TURN = 20_000
 """Events between two looks at the processes a run depends on, and at the progress bar."""
@@ -124,6 +125,7 @@ class Running:
 def run(scenario: Scenario, options: RunOptions) -> Measurements:
     """Carry out `scenario` and return what was measured. Call inside the sandbox."""
     plan = build_plan(scenario.fabric)
+    require_memory(memory_needed(scenario.workload, plan))
     log = options.directory / "openflow.log" if scenario.measure.openflow_log else None
     with fabric_up(plan, scenario.controller, openflow_log=log) as lab:
         running = Running(scenario, plan, lab)

@@ -41,14 +41,10 @@ def run(
     scenario = load_scenario(file, (*_choices(policy, controller), *overrides))
 
     from testbed.cli.inside import in_sandbox
-    from testbed.fabric.build import build_plan
     from testbed.outside.machine import require_machine
-    from testbed.outside.memory import require_memory
     from testbed.outside.run_directory import make_run_directory
-    from traffic.work import memory_needed
 
     require_machine()
-    require_memory(memory_needed(scenario.workload, build_plan(scenario.fabric)))
     directory = make_run_directory(out, file.stem)
 
     def inside() -> int:
