@@ -198,10 +198,11 @@ class Flow(Section):
 
 
 class Flows(Section):
-    """Point-to-point transfers: each listed, or by `pattern` (``ring``: every host to the next) with `size` bytes."""
+    """Point-to-point transfers: each listed, or by `pattern` with `size` bytes: every host to the next (``ring``), or to
+    every other (``all-to-all``)."""
 
     kind: Literal["flows"]
-    pattern: Literal["listed", "ring"] = "listed"
+    pattern: Literal["listed", "ring", "all-to-all"] = "listed"
     size: SizeBytes | None = Field(default=None, gt=0)
     flows: tuple[Flow, ...] = ()
     verify: bool = True
