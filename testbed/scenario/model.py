@@ -198,8 +198,8 @@ class Flow(Section):
 
 
 class Flows(Section):
-    """Point-to-point transfers: each listed, or by `pattern` with `size` bytes: every host to the next (``ring``), or to
-    every other (``all-to-all``)."""
+    """Point-to-point transfers: each listed, or by `pattern` with `size` bytes: every host to the next (``ring``) or to
+    every other one (``all-to-all``)."""
 
     kind: Literal["flows"]
     pattern: Literal["listed", "ring", "all-to-all"] = "listed"

@@ -51,7 +51,7 @@ def test_pattern_all_to_all() -> None:
     ]
     assert all(flow.verified for flow in found)
     # Three flows leave each host and three arrive, so nothing is congested and each takes three times its ideal.
-    assert max(flow.time_ps or 0 for flow in found) == pytest.approx(3 * found[0].ideal_ps, rel=0.03)
+    assert max(flow.time_ps or 0 for flow in found) == pytest.approx(3 * found[0].ideal_ps, rel=0.05)
 
 
 def test_incast_shares_the_last_link() -> None:
