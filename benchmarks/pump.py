@@ -161,7 +161,7 @@ def main() -> None:
     plan = build_plan(scenario.fabric)
 
     def inside() -> int:
-        with TemporaryDirectory() as directory, fabric_up(plan, scenario.controller.app, Path(directory)) as lab:
+        with TemporaryDirectory() as directory, fabric_up(plan, scenario.controller, Path(directory)) as lab:
             found = measure_all(lab, options.outstanding, options.seconds)
         print(json.dumps([asdict(pumped) for pumped in found]))
         return 0

@@ -18,7 +18,16 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[0] = str(ROOT)  # instead of this folder: its modules are `benchmarks.*`, and `testbed` is the one beside
 
-from benchmarks import growth, ovs_limit, peers, readme, reference, time_profile  # noqa: E402 - finds them by the above
+from benchmarks import (  # noqa: E402 - finds them by the above
+    congested,
+    growth,
+    lossless,
+    ovs_limit,
+    peers,
+    readme,
+    reference,
+    time_profile,
+)
 from benchmarks.figures import Options, Result  # noqa: E402
 from benchmarks.machine import Machine, this_machine  # noqa: E402
 from benchmarks.product import BenchmarkError  # noqa: E402
@@ -27,11 +36,14 @@ from testbed.report.style import console_for  # noqa: E402
 BENCHMARKS: dict[str, Callable[[Options], Result]] = {
     "reference": reference.benchmark,
     "ovs-limit": ovs_limit.benchmark,
+    "lossless": lossless.benchmark,
     "profile": time_profile.benchmark,
     "growth": growth.benchmark,
     "w1-ring": partial(peers.benchmark, peers.W1_RING),
     "w1-flat": partial(peers.benchmark, peers.W1_FLAT),
     "w4-flat": partial(peers.benchmark, peers.W4_FLAT),
+    "w2-incast": partial(congested.benchmark, congested.W2),
+    "w3-all-to-all": partial(congested.benchmark, congested.W3),
 }
 
 

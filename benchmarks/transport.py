@@ -5,6 +5,9 @@
 Two NICs, one QP, RDMA WRITEs of 1 MiB in packets of 4 KiB with a real payload, acknowledged every 16 packets. What is
 timed is all of it: NIC, frames made and read, ICRC, links and event loop; `wire` is the part that `FrameTemplate.emit`
 and `parse` take when they are called alone for the same packets, and `NIC` what is left after that and after the links.
+
+Then the same with DCQCN: `idle`, on a path that marks nothing, so that no rate limiter is at work; and `paced`, with
+one packet in `MARKED_EVERY` marked, so that the QP is limited almost all the time.
 """
 
 import argparse
@@ -16,16 +19,18 @@ from testbed.engine.frame import Frame
 from testbed.engine.loop import EventLoop
 from testbed.engine.transmitter import Transmitter
 from testbed.fabric import plan
+from testbed.scenario.congestion import DcqcnOptions
 from testbed.scenario.model import TransportOptions
 from traffic.nic import Nic, connect
 from traffic.nic.verbs import SendRequest, WorkOpcode
 from traffic.wire.opcodes import Opcode
-from traffic.wire.packet import parse
+from traffic.wire.packet import CONGESTION_EXPERIENCED, parse
 from traffic.wire.template import FrameTemplate, aeth
 
 MESSAGE_BYTES = 1 << 20
 RATE_BPS = 100_000_000_000
 DELAY_PS = 500_000
+MARKED_EVERY = 200
 
 
 def _nic(index: int, gateway: int, loop: EventLoop) -> Nic:
@@ -34,7 +39,25 @@ def _nic(index: int, gateway: int, loop: EventLoop) -> Nic:
     return Nic(planned, loop)
 
 
-def transfer(packets: int, settings: TransportOptions) -> float:
+class _Marker:
+    """An impairment that marks every `MARKED_EVERY`-th data frame CE, and loses none."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+
+    def on_departure(self, frame: Frame, now: int) -> str | None:  # noqa: ARG002 - an impairment's signature
+        self._seen += frame.is_data
+        if frame.is_data and self._seen % MARKED_EVERY == 0:
+            changed = bytearray(frame.data)
+            changed[15] |= CONGESTION_EXPERIENCED
+            frame.data = bytes(changed)
+        return None
+
+    def lost_in_flight(self, departed_ps: int, arrived_ps: int) -> str | None:  # noqa: ARG002
+        return None
+
+
+def transfer(packets: int, settings: TransportOptions, *, marked: bool = False) -> float:
     """Send `packets` from one NIC to another and return the seconds of wall time that it took."""
     loop = EventLoop()
     sender, receiver = _nic(1, 2, loop), _nic(2, 1, loop)
@@ -42,6 +65,8 @@ def transfer(packets: int, settings: TransportOptions) -> float:
         transmitter = Transmitter(loop, source.name, RATE_BPS, DELAY_PS)
         transmitter.connect(source, destination)
         source.attach(transmitter)
+        if marked and source is sender:
+            transmitter.impair(_Marker())
     qp, _ = connect(sender, receiver, settings, source_port=49152)
     local = sender.register(MESSAGE_BYTES, memoryview(bytearray(range(256)) * (MESSAGE_BYTES // 256)))
     remote = receiver.register(MESSAGE_BYTES, memoryview(bytearray(MESSAGE_BYTES)))
@@ -53,6 +78,8 @@ def transfer(packets: int, settings: TransportOptions) -> float:
     seconds = time.perf_counter() - started
     if len(qp.completions) != messages or receiver.counters.received_data_packets != packets:
         raise RuntimeError(f"expected {messages} messages delivered, found {len(qp.completions)}")
+    if marked and not sender.counters.rp_cnp_handled:
+        raise RuntimeError("expected CNPs, found none")
     return seconds
 
 
@@ -123,6 +150,10 @@ def main() -> None:
     print(f"{'wire':>8} {wire:6.2f} us: emit and parse, ICRC both times")
     print(f"{'links':>8} {bare:6.2f} us: transmitter and event loop")
     print(f"{'NIC':>8} {total - wire - bare:6.2f} us: requester, responder, scheduler, their share of ACKs")
+    controlled = TransportOptions(mtu=4096, congestion=DcqcnOptions(kind="dcqcn"))
+    for name, marked in (("idle", False), ("paced", True)):
+        cost = min(transfer(packets, controlled, marked=marked) for _ in range(3)) / packets * 1e6
+        print(f"{name:>8} {cost:6.2f} us: all, with DCQCN")
 
 
 if __name__ == "__main__":

@@ -33,6 +33,11 @@ def _place(error: BaseException, trace: TracebackType | None, source_file: str |
     return f"{_shown(frame.filename)}:{frame.lineno}"
 
 
+def place_of(file: str, line: int | None) -> str:
+    """Return ``file:line`` as it is shown; without a line, the file."""
+    return _shown(file) if line is None else f"{_shown(file)}:{line}"
+
+
 def _shown(file: str) -> str:
     """Return `file` as seen from the working directory if it is below that."""
     relative = os.path.relpath(file)

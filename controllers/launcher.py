@@ -7,16 +7,18 @@ APP is the name of one of the project's own (a file of ``controllers/apps``), or
 RyuApp class: any Ryu application, unmodified. Neither ``ryu-manager`` nor ``osken-manager`` is used: the first does not
 start on today's Pythons, the second no longer exists.
 
+With ``--policy`` it runs a policy too (`controllers.policy_host`), with ``--model-time`` it speaks to the switches only
+when the testbed says so (`controllers.exchange`).
+
 It ends with status 0 when the testbed says so or hangs up, and with 1, the traceback and the reason on standard error
 when anything fails: the file, a handler, a green thread, a switch that refuses a message.
 """
 
 import argparse
 import contextlib
-import difflib
 import importlib
-import importlib.util
 import inspect
+import json
 import logging
 import platform
 import socket
@@ -29,15 +31,12 @@ from typing import Any
 from controllers.channel import Channel, ChannelClosed, Failure, Hello
 from controllers.fabric import Fabric
 from controllers.failures import report
+from controllers.openflow_log import OpenFlowLog
+from controllers.policy.catalogue import APPS, app_names, import_file, is_file, unknown_name
+from controllers.policy_host import PolicyHost, load_policy
 from controllers.ryu_compat import Flavour, use_ryu
 from testbed.errors import MachineError, RocelabError, ScenarioError
-
-_APPS = Path(__file__).parent / "apps"
-
-
-def app_names() -> tuple[str, ...]:
-    """Return the names of the project's own applications."""
-    return tuple(sorted(file.stem.replace("_", "-") for file in _APPS.glob("*.py") if file.stem != "__init__"))
+from testbed.fabric.plan import FabricPlan
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,6 +71,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--plan", type=Path, required=True, help="the fabric's plan, as JSON")
     parser.add_argument("--channel", type=Path, required=True, help="the unix socket at which the testbed listens")
     parser.add_argument("--listen", required=True, metavar="HOST:PORT", help="where switches connect")
+    parser.add_argument("--policy", type=json.loads, metavar="JSON", help="a policy's kind and its options")
+    parser.add_argument("--model-time", action="store_true", help="speak to the switches only when told to")
+    parser.add_argument("--openflow-log", type=Path, metavar="FILE", help="write down all OpenFlow messages")
     parser.add_argument("app", help=f"{', '.join(app_names())}, or the path of a Python file with a RyuApp")
     return parser.parse_args(arguments)
 
@@ -79,6 +81,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _control(options: argparse.Namespace, flavour: Flavour, channel: Channel) -> tuple[int, str | None]:
     """Start everything; wait for the end; return the exit status and the reason, if any."""
     plan = Fabric.load(options.plan)
+    policy = _policy(options, plan)
     host, _, port = options.listen.rpartition(":")
     _check_listen(host, int(port))
     hub = importlib.import_module("ryu.lib.hub")
@@ -90,13 +93,29 @@ def _control(options: argparse.Namespace, flavour: Flavour, channel: Channel) ->
     supervisor_class = importlib.import_module("controllers.supervisor").Supervisor
     handshake = importlib.import_module("ryu.controller.ofp_handler")  # by its own name, which with os-ken is another
     manager.load_apps([handshake.__name__, load_app(options.app).__name__])
-    supervisor = manager.instantiate(supervisor_class, plan=plan, channel=channel)
+    supervisor = manager.instantiate(
+        supervisor_class,
+        plan=plan,
+        channel=channel,
+        log=OpenFlowLog(options.openflow_log),
+        model_time=options.model_time,
+        policy=policy,
+    )
     manager.instantiate_apps(**manager.create_contexts())
     hub.sleep(0)  # the listener, a green thread, opens its socket now
     if supervisor.ended.empty():
-        hub.spawn(supervisor.serve_testbed, Hello(flavour.name, flavour.version, platform.python_version()))
+        sees_flows = policy is not None and policy.sees_flows
+        hello = Hello(flavour.name, flavour.version, platform.python_version(), sees_flows)
+        hub.spawn(supervisor.serve_testbed, hello)
     status, reason = supervisor.ended.get()
     return status, reason
+
+
+def _policy(options: argparse.Namespace, plan: FabricPlan) -> PolicyHost | None:
+    if options.policy is None:
+        return None
+    given = dict(options.policy)
+    return load_policy(given.pop("kind"), given, plan, options.app)
 
 
 def _check_listen(host: str, port: int) -> None:
@@ -110,7 +129,7 @@ def _check_listen(host: str, port: int) -> None:
 
 
 def _source_file(app: str) -> str:
-    own = _APPS / f"{app.replace('-', '_')}.py"
+    own = APPS / f"{app.replace('-', '_')}.py"
     return str(own if app in app_names() else Path(app).absolute())
 
 
@@ -118,31 +137,16 @@ def load_app(name: str) -> ModuleType:
     """Import the application `name` and return its module, which has a RyuApp class. Raises ScenarioError."""
     if name in app_names():
         return importlib.import_module(f"controllers.apps.{name.replace('-', '_')}")
+    if not is_file(name):
+        raise ScenarioError(unknown_name("controller application", name, app_names()))
     path = Path(name)
-    if path.suffix != ".py" and not path.exists():
-        near = difflib.get_close_matches(name, app_names(), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(app_names())}"
-        raise ScenarioError(f"no controller application {name!r}{hint} (or give the path of a .py file)")
     if not path.is_file():
         raise ScenarioError(f"controller application {name}: no such file")
-    module = _import_file(path)
+    module = import_file(path, "controller application")
     if not _app_classes(module):
         raise ScenarioError(
             f"controller application {name}: expected a class derived from ryu.base.app_manager.RyuApp, found none"
         )
-    return module
-
-
-def _import_file(path: Path) -> ModuleType:
-    """Import a file under its own name, with its folder on the path, as Python does with a script."""
-    if path.stem in sys.modules:
-        raise ScenarioError(f"controller application {path}: a module {path.stem!r} is already loaded; rename the file")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ScenarioError(f"controller application {path}: expected a Python file, found none")
-    sys.path.insert(0, str(path.resolve().parent))
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     return module
 
 

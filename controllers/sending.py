@@ -14,6 +14,7 @@ from controllers.openflow import (
     COOKIE,
     Action,
     DecrementTtl,
+    FieldValue,
     FlowMod,
     Output,
     SelectGroup,
@@ -26,6 +27,8 @@ _EXPERIMENTER_PROPERTY = 0xFFFF
 _NETRONOME = 0x0000154D
 _SELECTION_METHOD = 1
 _OPENFLOW_BASIC = 0x8000
+_OPENFLOW_15 = 6
+"""The version number of OpenFlow 1.5 on the wire."""
 _ADD_OR_MODIFY = 0x8000
 """Open vSwitch's own group command: add it, or change the one that is there. So sending rules twice does no harm."""
 
@@ -67,6 +70,39 @@ def flow_message(datapath: Any, flow: FlowMod) -> Any:
         priority=flow.priority,
         match=parser.OFPMatch(**dict(flow.match)),
         instructions=instructions,
+    )
+
+
+def delete_flow_message(datapath: Any, priority: int, match: tuple[tuple[str, FieldValue], ...]) -> Any:
+    """Return Ryu's message that deletes the flow with exactly this priority and match."""
+    parser, ofproto = datapath.ofproto_parser, datapath.ofproto
+    return parser.OFPFlowMod(
+        datapath,
+        command=ofproto.OFPFC_DELETE_STRICT,
+        priority=priority,
+        out_port=ofproto.OFPP_ANY,
+        out_group=ofproto.OFPG_ANY,
+        match=parser.OFPMatch(**dict(match)),
+        instructions=[],
+    )
+
+
+def delete_group_message(datapath: Any, group_id: int) -> Any:
+    """Return Ryu's message that deletes a group, if it is there."""
+    parser, ofproto = datapath.ofproto_parser, datapath.ofproto
+    return parser.OFPGroupMod(datapath, command=ofproto.OFPGC_DELETE, type_=ofproto.OFPGT_SELECT, group_id=group_id)
+
+
+def packet_out_message(datapath: Any, port: int, data: bytes) -> Any:
+    """Return Ryu's message that has a switch send `data` out of a port."""
+    parser, ofproto = datapath.ofproto_parser, datapath.ofproto
+    from_controller = ofproto.OFPP_CONTROLLER
+    if ofproto.OFP_VERSION >= _OPENFLOW_15:
+        origin = {"match": parser.OFPMatch(in_port=from_controller)}
+    else:
+        origin = {"in_port": from_controller}
+    return parser.OFPPacketOut(
+        datapath, buffer_id=ofproto.OFP_NO_BUFFER, actions=[parser.OFPActionOutput(port)], data=data, **origin
     )
 
 

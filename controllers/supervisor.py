@@ -9,6 +9,8 @@ over either. The supervisor is itself a Ryu application, and works for any other
 - *Handlers.* Every handler is called through a guard that reports its exception.
 - *Counts and errors.* Every message sent is counted, and the last ones are kept, so that a switch's error can quote
   what it refused.
+- *Model time.* Where a model clock rules, packets that a switch sends up are held until their time has come, and
+  applications and policy speak to the switches only then (`controllers.exchange`).
 """
 
 # Ryu and os-ken carry no types, so its classes and decorators are untyped here:
@@ -17,6 +19,7 @@ over either. The supervisor is itself a Ryu application, and works for any other
 import functools
 import inspect
 import logging
+import os
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
@@ -30,42 +33,72 @@ from ryu.controller.handler import CONFIG_DISPATCHER, HANDSHAKE_DISPATCHER, MAIN
 from ryu.lib import hub
 
 from controllers.channel import (
+    AskPolicy,
     AskStatus,
     Channel,
     ChannelClosed,
     Counts,
+    Exchange,
     Hello,
+    Message,
+    PolicyFailure,
     Ready,
     Status,
     Stop,
     SwitchReady,
     SwitchUp,
+    Sync,
 )
+from controllers.exchange import Exchanges
 from controllers.failures import report
+from controllers.openflow_log import OpenFlowLog
+from controllers.policy_host import HangWatch, PolicyError, PolicyHost
 from controllers.sending import send_barrier
 from testbed.fabric.plan import FabricPlan
 
 _KEPT_MESSAGES = 1000
 _LONGEST_QUOTE = 600
+_HOUSEKEEPING = ("OFPEchoReply", "OFPEchoRequest", "OFPHello")
+"""Messages that are no application's business."""
 
 
 class EventSettled(ryu_event.EventBase):
-    """Passes through an application's queue behind all that came before it."""
+    """Passes through an application's queue behind all that came before it, and calls `passed` there."""
 
-    def __init__(self, datapath: Any) -> None:
+    def __init__(self, passed: Callable[[], None]) -> None:
         super().__init__()
-        self.datapath = datapath
+        self.passed = passed
 
 
 class Supervisor(app_manager.RyuApp):
-    """The watcher. `ended` receives the exit status and the reason, None for an end that was asked for."""
+    """The watcher. `ended` receives the exit status and the reason, None for an end that was asked for.
+
+    `log` writes down the OpenFlow messages; `model_time` says whether a model clock rules; `policy` is the run's.
+
+    Attributes:
+        datapaths: Ryu's objects of the switches that are connected, by name.
+        activity: how many handlers have been called and messages sent so far: at rest it stands still.
+    """
 
     OFP_VERSIONS: ClassVar = None
 
-    def __init__(self, *args: Any, plan: FabricPlan, channel: Channel, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        plan: FabricPlan,
+        channel: Channel,
+        log: OpenFlowLog,
+        model_time: bool,
+        policy: PolicyHost | None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.channel = channel
+        self.log = log
         self.ended: Any = hub.Queue()
+        self.datapaths: dict[str, Any] = {}
+        self.activity = 0
+        self.exchanges = Exchanges(self, plan, policy) if model_time else None
         self._names = {switch.dpid: switch.name for switch in plan.switches}
         self._unconfirmed = set(self._names)
         self._settling: Counter[int] = Counter()
@@ -73,6 +106,8 @@ class Supervisor(app_manager.RyuApp):
         self._counts: Counter[str] = Counter()
         self._sent: deque[tuple[Any, Any]] = deque(maxlen=_KEPT_MESSAGES)
         self._failed = False
+        self._own_message = False
+        self._policy = HangWatch(policy, self._on_hang, hub.getcurrent) if policy else None
         self._watch_handlers()
         self._watch_messages()
         _GreenThreadDeaths(self.fail).take_over(logging.getLogger(hub.__name__))
@@ -86,19 +121,39 @@ class Supervisor(app_manager.RyuApp):
 
     def serve_testbed(self, hello: Hello) -> None:
         """Say hello, then answer the testbed until it hangs up. Runs in a green thread of its own."""
-        self._tell(hello)
+        self.tell(hello)
         try:
             while True:
                 match self.channel.receive():
                     case AskStatus():
-                        self._tell(Status(self.counts()))
+                        self.tell(Status(self.counts()))
+                    case AskPolicy() as question:
+                        self._ask_policy(question)
+                    case Sync(switch) if self.exchanges:
+                        self.tell(self.exchanges.sync(switch))
+                    case Exchange() as exchange if self.exchanges:
+                        self.tell(self.exchanges.carry_out(exchange))
                     case Stop():
                         break
         except ChannelClosed:
             pass
         self.ended.put((0, None))
 
-    def _tell(self, message: Hello | SwitchUp | SwitchReady | Ready | Status) -> None:
+    def _ask_policy(self, question: AskPolicy) -> None:
+        assert self._policy is not None, "the testbed asks for a policy that it has named"
+        try:
+            self.tell(self._policy.answer(question))
+        except PolicyError as error:
+            self.tell(PolicyFailure(str(error)))
+            self.fail(str(error))
+
+    def _on_hang(self, text: str) -> None:
+        """The policy keeps this process busy: no green thread will run again, so it ends here."""
+        self.channel.send_at_once(PolicyFailure(text))
+        os._exit(1)
+
+    def tell(self, message: Message) -> None:
+        """Send a message to the testbed, unless all is over."""
         if self._failed:
             return
         try:
@@ -115,6 +170,8 @@ class Supervisor(app_manager.RyuApp):
             packet_outs=count["OFPPacketOut"],
             barriers=count["OFPBarrierRequest"],
             packet_ins=count["OFPPacketIn"],
+            untimed=self.exchanges.untimed if self.exchanges else 0,
+            shortest_timeout_s=self.exchanges.shortest_timeout_s if self.exchanges else 0,
         )
 
     # --- switches ----------------------------------------------------------------------------------------------------
@@ -127,38 +184,50 @@ class Supervisor(app_manager.RyuApp):
         if name is None:
             known = ", ".join(self._names.values())
             raise LookupError(f"a switch with datapath id {datapath.id} connected; the plan has {known} only")
-        self._tell(SwitchUp(name, datapath.id))
-        others = self._other_applications()
+        self.tell(SwitchUp(name, datapath.id))
+        self.datapaths[name] = datapath
+        others = self.other_applications()
         self._settling[datapath.id] = len(others)
         for application in others:
-            if EventSettled not in application.event_handlers:
-                application.register_handler(EventSettled, self._on_settled)
-            self.send_event(application.name, EventSettled(datapath))
+            self.pass_through(application, functools.partial(self._settled, datapath))
 
-    def _other_applications(self) -> list[Any]:
+    def other_applications(self) -> list[Any]:
+        """Return every application but this one and Ryu's own."""
         running = app_manager.AppManager.get_instance().applications.values()
         return [application for application in running if application.name not in (self.name, ofp_event.NAME)]
 
-    def _on_settled(self, event: EventSettled) -> None:
-        datapath = event.datapath
+    def pass_through(self, application: Any, passed: Callable[[], None]) -> None:
+        """Have `passed` called when `application` has handled all that is in its queue now."""
+        if EventSettled not in application.event_handlers:
+            application.register_handler(EventSettled, _pass)
+        self.send_event(application.name, EventSettled(passed))
+
+    def _settled(self, datapath: Any) -> None:
         self._settling[datapath.id] -= 1
         if self._settling[datapath.id] == 0:
-            self._barriers.add((datapath.id, send_barrier(datapath)))
+            self._barriers.add((datapath.id, self.send_own_barrier(datapath)))
+
+    def send_own_barrier(self, datapath: Any) -> int:
+        """Send a barrier that is no application's; return its transaction number."""
+        self._own_message = True
+        try:
+            return send_barrier(datapath)
+        finally:
+            self._own_message = False
 
     @set_ev_cls(ofp_event.EventOFPBarrierReply, MAIN_DISPATCHER)
     def on_barrier_reply(self, event: Any) -> None:
         """A switch has done all it was told; with the last one the fabric is ready."""
         datapath = event.msg.datapath
+        if self.exchanges:
+            self.exchanges.on_barrier_reply(datapath, event.msg.xid)
         if (datapath.id, event.msg.xid) not in self._barriers or datapath.id not in self._unconfirmed:
             return  # an application's own barrier, or a switch that has connected again
         self._unconfirmed.remove(datapath.id)
-        self._tell(SwitchReady(self._names[datapath.id]))
+        self.tell(SwitchReady(self._names[datapath.id]))
         if not self._unconfirmed:
-            self._tell(Ready(self.counts()))
-
-    @set_ev_cls(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
-    def on_packet_in(self, _event: Any) -> None:
-        self._counts["OFPPacketIn"] += 1
+            self.log.flush()
+            self.tell(Ready(self.counts()))
 
     @set_ev_cls(ofp_event.EventOFPErrorMsg, [HANDSHAKE_DISPATCHER, CONFIG_DISPATCHER, MAIN_DISPATCHER])
     def on_error(self, event: Any) -> None:
@@ -167,22 +236,37 @@ class Supervisor(app_manager.RyuApp):
         ofproto = error.datapath.ofproto
         kind, code = ofproto.ofp_error_type_to_str(error.type), ofproto.ofp_error_code_to_str(error.type, error.code)
         refused = [sent for datapath, sent in self._sent if datapath is error.datapath and sent.xid == error.xid]
-        quote = _quote(refused[-1]) if refused else "a message that is no longer kept"
+        words = quote(refused[-1]) if refused else "a message that is no longer kept"
         name = self._names.get(error.datapath.id, error.datapath.address)
-        self.fail(f"switch {name} answered {kind}, {code} to: {quote}")
+        self.fail(f"switch {name} answered {kind}, {code} to: {words}")
 
     # --- hooks into Ryu ----------------------------------------------------------------------------------------------
 
     def _watch_messages(self) -> None:
-        original = Datapath.send_msg
+        original_send, original_pass = Datapath.send_msg, app_manager.RyuApp.send_event_to_observers
 
-        @functools.wraps(original)
+        @functools.wraps(original_send)
         def counted(datapath: Any, message: Any, *args: Any, **kwargs: Any) -> Any:
-            self._counts[type(message).__name__] += 1
+            kind = type(message).__name__
+            self._counts[kind] += 1
             self._sent.append((datapath, message))
-            return original(datapath, message, *args, **kwargs)
+            if kind not in _HOUSEKEEPING and not self._own_message:
+                self.activity += 1
+                if self.exchanges:
+                    self.exchanges.on_sent(datapath, message)
+                self.log.note_sent(self._names.get(datapath.id), message)
+            return original_send(datapath, message, *args, **kwargs)
+
+        @functools.wraps(original_pass)
+        def watched(application: Any, event: Any, state: Any = None) -> Any:
+            if isinstance(event, ofp_event.EventOFPPacketIn):
+                self._counts["OFPPacketIn"] += 1
+                if self.exchanges:
+                    return self.exchanges.hold(event, functools.partial(original_pass, application, event, state))
+            return original_pass(application, event, state)
 
         Datapath.send_msg = counted
+        app_manager.RyuApp.send_event_to_observers = watched
 
     def _watch_handlers(self) -> None:
         original = app_manager.RyuApp.get_handlers
@@ -196,6 +280,8 @@ class Supervisor(app_manager.RyuApp):
     def _guard(self, application: Any, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
         @functools.wraps(handler)  # which keeps the attributes that Ryu looks for on a handler
         def guard(event: Any) -> Any:
+            if handler is not _pass and application is not self and application.name != ofp_event.NAME:
+                self.activity += 1
             try:
                 return handler(event)
             except hub.TaskExit:
@@ -209,7 +295,11 @@ class Supervisor(app_manager.RyuApp):
         return guard
 
 
-def _quote(message: Any) -> str:
+def _pass(event: EventSettled) -> None:
+    event.passed()
+
+
+def quote(message: Any) -> str:
     """Return a message of Ryu's as text, without its OpenFlow header."""
     text, name = str(message), type(message).__name__
     text = text[text.find(f"{name}(") :]

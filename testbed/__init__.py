@@ -7,7 +7,8 @@ The map. Each stage hands a typed, frozen object to the next, and imports point 
     scenario      testbed.scenario         Scenario       what is asked for, every value checked
     fabric        testbed.fabric           FabricPlan     hosts, NICs, switches, ports, links, addresses
     engine        testbed.engine           EventLoop ...  links, queues and switches on the model clock
-    control       controllers              flow rules     a Ryu application programs Open vSwitch
+    control       controllers              flow rules     a Ryu application programs Open vSwitch, a policy acts
+                  testbed.control          actions        ... and when: at the model's time
     traffic       traffic                  Collective ... RoCEv2 frames, NICs, queue pairs, collectives
     measurement   testbed.measurement      Measurements   counters, drops, stalls, invariants
     report        testbed.report           summary.json   tables, Parquet, pcapng

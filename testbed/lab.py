@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from controllers.channel import Counts
+from controllers.policy.catalogue import app_names, is_file
+from testbed.control.exchange import Maintenance
 from testbed.errors import TestbedError
 from testbed.fabric.plan import FabricPlan
 from testbed.outside import openvswitch
@@ -13,6 +15,7 @@ from testbed.outside.controller import ControllerProcess
 from testbed.outside.network import CONTROLLER_ADDRESS, CONTROLLER_PORT, Network
 from testbed.outside.openvswitch import OpenVSwitch, PortCount
 from testbed.outside.ovs_forwarder import OvsDatapath, OvsSwitch
+from testbed.scenario.model import ControllerOptions
 
 _READY_TIMEOUT_S = 60
 _COUNTER_PATIENCE_S = 5
@@ -36,7 +39,13 @@ class Lab:
         self.controller = controller
         self.installed = installed
         self.network = network
-        self.datapath = OvsDatapath(plan, network.taps, self.check)
+        self.datapath = OvsDatapath(plan, network.taps, self.check, controller.sync)
+        self.datapath.watch_controller(controller.fileno(), controller.check)
+        controller.on_packet_in = self.datapath.on_packet_in
+        unknown = controller.app not in app_names()
+        for switch in self.datapath.switches.values():
+            switch.may_punt = unknown
+            switch.looks_for_marks = unknown or controller.has_policy
         self._open_vswitch = open_vswitch
         self._looked_up_before = openvswitch.frames_looked_up()
 
@@ -84,25 +93,45 @@ class Lab:
         return found
 
 
-@contextmanager
-def fabric_up(plan: FabricPlan, application: str, directory: Path = Path("/run/rocelab")) -> Iterator[Lab]:
-    """Bring the fabric of `plan` up under `application`, hand it over, take it down. Call inside the sandbox.
+MAINTENANCE = Maintenance(openvswitch.forget_cached_rules, openvswitch.install_fence)
 
-    The controller starts while the network is built. Raises TestbedError, quoting the controller's or Open vSwitch's
-    own last lines, when one of them ends or a switch has no rules in time.
+
+@contextmanager
+def fabric_up(
+    plan: FabricPlan,
+    options: ControllerOptions,
+    directory: Path = Path("/run/rocelab"),
+    openflow_log: Path | None = None,
+) -> Iterator[Lab]:
+    """Bring the fabric of `plan` up under a controller, hand it over, take it down. Call inside the sandbox.
+
+    The controller starts while the network is built; a user's own policy is looked at before. Raises ScenarioError when
+    something is wrong with it, and TestbedError, quoting the controller's or Open vSwitch's own last lines, when one of
+    them ends or a switch has no rules in time.
     """
     open_vswitch = OpenVSwitch()
-    controller = ControllerProcess(application, plan, directory, listen=f"{CONTROLLER_ADDRESS}:{CONTROLLER_PORT}")
+    controller = ControllerProcess(
+        options.app,
+        plan,
+        directory,
+        listen=f"{CONTROLLER_ADDRESS}:{CONTROLLER_PORT}",
+        policy=options.policy,
+        model_time=True,
+        openflow_log=openflow_log,
+    )
     network = Network(plan)
     try:
         try:
             controller.start()
+            if options.policy is not None and is_file(options.policy["kind"]):
+                controller.wait_hello()
             open_vswitch.start()
             network.start()
             open_vswitch.wait_for_switches(switch.name for switch in plan.switches)
-            for switch in plan.switches:
-                openvswitch.install_fence(switch.name)
+            openvswitch.keep_connections(switch.name for switch in plan.switches)
             ready = controller.wait_ready(_READY_TIMEOUT_S)
+            for switch in plan.switches:  # an application may have deleted all flows when the switch connected
+                openvswitch.install_fence(switch.name)
             lab = Lab(plan, open_vswitch, controller, network, ready.counts)
         except (OSError, TestbedError):
             # Whatever failed, the death of a daemon is the better explanation.

@@ -12,15 +12,21 @@ PACKAGES = ("testbed", "controllers", "traffic")
 
 LAYERS = (
     ("testbed.errors", "testbed.units"),
-    ("testbed.scenario.quantities",),
+    ("testbed.scenario.quantities", "testbed.scenario.section"),
+    ("testbed.scenario.congestion", "testbed.scenario.qos"),
     ("testbed.scenario.model",),  # the schema, which every stage reads
     ("testbed.fabric",),
+    ("controllers.openflow",),
+    ("controllers.rules",),
+    ("controllers.policy",),  # what a policy is written with; its options are part of a scenario
+    ("controllers.policies",),
     ("testbed.scenario",),  # the checker: it builds the plan to look up the names that a scenario uses
     ("testbed.engine",),
     ("controllers", "traffic"),
     ("testbed.measurement",),
     ("testbed.report",),
     ("testbed.outside",),
+    ("testbed.control",),
     ("testbed.lab",),
     ("testbed.run",),
     ("testbed.cli",),
@@ -138,7 +144,7 @@ def test_models_get_time_and_randomness_passed_in() -> None:
         ("testbed/fabric/build.py", "import testbed.scenario.model", False),
         ("testbed/fabric/build.py", "from testbed.scenario import load", True),
         ("testbed/scenario/semantics.py", "from testbed.fabric.plan import FabricPlan", False),
-        ("traffic/nic/nic.py", "import controllers.rules", True),
+        ("traffic/nic/nic.py", "import controllers.channel", True),
         ("controllers/rules.py", "from controllers.openflow import Match", False),
         ("testbed/units.py", "from testbed.unitsize import x", False),
     ],

@@ -14,7 +14,7 @@ from testbed.cli.complaint import complain
 from testbed.cli.pipe import stop_writing
 from testbed.errors import RocelabError, ScenarioError
 
-COMMANDS = ("run", "check", "show", "scenarios", "doctor", "test")
+COMMANDS = ("run", "compare", "counters", "check", "show", "scenarios", "policies", "doctor", "test")
 """Every command, in the order of the help; each is a file of this folder."""
 
 _INTERRUPTED = 130

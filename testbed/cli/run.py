@@ -1,5 +1,6 @@
 """``rocelab run``: carry out a scenario and print what was measured."""
 
+import json
 import time
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from testbed.scenario.load import load_scenario
 @click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a value, e.g. fabric.link.rate=400Gbps."
 )
+@click.option("--policy", metavar="NAME|FILE", help="Run a policy: one of 'rocelab policies', or your own .py file.")
+@click.option("--controller", metavar="NAME|FILE", help="Run another Ryu application: any .py file with a RyuApp.")
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="The run directory (default: a new one below runs/)."
 )
@@ -20,7 +23,14 @@ from testbed.scenario.load import load_scenario
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.pass_context
 def run(
-    context: click.Context, file: Path, overrides: tuple[str, ...], out: Path | None, as_json: bool, quiet: bool
+    context: click.Context,
+    file: Path,
+    overrides: tuple[str, ...],
+    policy: str | None,
+    controller: str | None,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Run the scenario FILE and print its results.
 
@@ -28,7 +38,7 @@ def run(
     the scenario is wrong; 3 when the machine lacks something.
     """
     started = time.monotonic()
-    scenario = load_scenario(file, overrides)
+    scenario = load_scenario(file, (*_choices(policy, controller), *overrides))
 
     from testbed.cli.inside import in_sandbox
     from testbed.outside.machine import require_machine
@@ -47,3 +57,13 @@ def run(
         context.exit(in_sandbox(inside))
     finally:
         directory.close()
+
+
+def _choices(policy: str | None, controller: str | None) -> list[str]:
+    """Return what --policy and --controller stand for, as overrides; --set comes after them and can set options."""
+    chosen = []
+    if controller is not None:
+        chosen.append(f"controller.app={json.dumps(controller)}")
+    if policy is not None:
+        chosen.append(f"controller.policy={{kind: {json.dumps(policy)}}}")
+    return chosen

@@ -49,7 +49,7 @@ def _show_flows(scenario: "Scenario", plan: "FabricPlan") -> int:
     def inside() -> int:
         from testbed.lab import fabric_up, installed_rules
 
-        with fabric_up(plan, scenario.controller.app):
+        with fabric_up(plan, scenario.controller):
             for switch, rules in installed_rules(plan).items():
                 click.echo(f"\n{switch}")
                 for line in rules:

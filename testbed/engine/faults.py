@@ -11,9 +11,14 @@ from testbed.scenario import model
 
 
 def impair(plan: FabricPlan, transmitters: Mapping[str, Transmitter], faults: Sequence[model.Fault], seed: int) -> None:
-    """Put `faults` on the wires they name. Each fault has randomness of its own, made from `seed` and its place."""
+    """Put `faults` on the wires they name. Each fault has randomness of its own, made from `seed` and its place.
+
+    Pause storms are no fault of a wire: `ModelFabric.storm` has them.
+    """
     of_port: dict[str, list[impairments.Fault]] = defaultdict(list)
     for index, fault in enumerate(faults):
+        if isinstance(fault, model.PauseStorm):
+            continue
         random = Random(f"fault {index} of seed {seed}")
         for port in _ports(plan, fault):
             of_port[port].append(_impairment(fault, random))
@@ -21,14 +26,17 @@ def impair(plan: FabricPlan, transmitters: Mapping[str, Transmitter], faults: Se
         transmitters[port].impair(impairments.Faults(found))
 
 
-def _ports(plan: FabricPlan, fault: model.Fault) -> list[str]:
+WireFault = model.DropNth | model.RandomLoss | model.Corruption | model.LinkDown
+
+
+def _ports(plan: FabricPlan, fault: WireFault) -> list[str]:
     if isinstance(fault, model.LinkDown):
         link = next(link for link in plan.links if link.name == fault.link)
         return [link.a.name, link.b.name]
     return [fault.port]
 
 
-def _impairment(fault: model.Fault, random: Random) -> impairments.Fault:
+def _impairment(fault: WireFault, random: Random) -> impairments.Fault:
     match fault:
         case model.DropNth():
             return impairments.DropNth(fault.frames, fault.nth, fault.count)

@@ -16,6 +16,9 @@ PENDING: Final = -1
 DROPPED: Final = 0
 """`Frame.answer` of a frame that goes nowhere. Others are OpenFlow port numbers, 1 and up."""
 
+PUNTED: Final = -2
+"""`Frame.answer` of a frame that the switch has sent up to the controller, instead of anywhere else."""
+
 
 class Forwarder(Protocol):
     """Decides for one switch where frames go."""

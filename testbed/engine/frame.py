@@ -23,13 +23,22 @@ class Frame:
         is_data: True for a frame that carries RDMA payload: these count as packet-hops.
         answer: inside a switch, the port number that it leaves by, DROPPED or PENDING (`forwarding`).
         ingress: inside a switch, the forwarder's own note of where the frame came in.
+        priority: 0 to 7, by the frame's DSCP (`classes`): set by the NIC that makes the frame and, where there are
+            traffic classes, by each switch that it arrives at.
+        group, held_bytes, queued_ps: inside a switch with traffic classes only: the ingress group that holds the
+            frame's bytes, how many these are, and when it entered its queue.
     """
 
-    __slots__ = ("answer", "data", "ingress", "is_data", "size_bytes")
+    __slots__ = ("answer", "data", "group", "held_bytes", "ingress", "is_data", "priority", "queued_ps", "size_bytes")
 
-    def __init__(self, data: bytes, *, is_data: bool = False) -> None:
+    group: Any
+    held_bytes: int
+    queued_ps: int
+
+    def __init__(self, data: bytes, *, is_data: bool = False, priority: int = 0) -> None:
         self.data = data
         self.size_bytes = (len(data) if len(data) > MINIMUM_FRAME_BYTES else MINIMUM_FRAME_BYTES) + WIRE_OVERHEAD_BYTES
         self.is_data = is_data
+        self.priority = priority
         self.answer = 0
         self.ingress: Any = None

@@ -11,19 +11,27 @@ from testbed.engine.frame import Frame
 from testbed.engine.reasons import FAULT, LINK_DOWN
 
 _ROCE_PORT = (4791).to_bytes(2, "big")
+_MAC_CONTROL = b"\x88\x08"
 _ACKNOWLEDGE = 0x11
+_CNP = 0x81
 _NAK_BIT = 0x60
 _BTH_OFFSET = {4: 14 + 20 + 8, 6: 14 + 40 + 8}
 
 
 def frame_kind(frame: Frame) -> str:
-    """Return ``data`` (RDMA payload), ``ack``, ``nak`` (RNR NAKs included) or ``other``."""
+    """Return ``data`` (RDMA payload), ``ack``, ``nak`` (RNR NAKs included), ``cnp``, ``pause`` (MAC control: PFC and
+    PAUSE) or ``other``."""
     if frame.is_data:
         return "data"
-    bth = _bth_offset(frame.data)
-    if bth is None or frame.data[bth] != _ACKNOWLEDGE:
+    data = frame.data
+    if data[12:14] == _MAC_CONTROL:
+        return "pause"
+    bth = _bth_offset(data)
+    if bth is None:
         return "other"
-    return "nak" if frame.data[bth + 12] & _NAK_BIT else "ack"
+    if data[bth] == _ACKNOWLEDGE:
+        return "nak" if data[bth + 12] & _NAK_BIT else "ack"
+    return "cnp" if data[bth] == _CNP else "other"
 
 
 def _bth_offset(data: bytes) -> int | None:

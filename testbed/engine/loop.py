@@ -13,12 +13,18 @@ Handler = Callable[[Any], None]
 
 
 class EventLoop:
-    """Runs handlers at their model times. `now` is the time of the running one, in picoseconds."""
+    """Runs handlers at their model times. `now` is the time of the running one, in picoseconds.
 
-    __slots__ = ("_heap", "_scheduled", "now")
+    An event may be *upkeep*: it would come again and again although nothing happens (a pause is refreshed, a watchdog
+    looks). `only_upkeep` says that no other is left.
+    """
+
+    __slots__ = ("_heap", "_run_upkeep_handler", "_scheduled", "_upkeep", "now")
 
     def __init__(self) -> None:
         self.now = 0
+        self._upkeep = 0
+        self._run_upkeep_handler: Handler = self._run_upkeep
         self._scheduled = 0
         self._heap: list[tuple[int, int, Handler, Any]] = []
 
@@ -28,6 +34,21 @@ class EventLoop:
             raise ValueError(f"event at {time_ps} ps is before now, {self.now} ps")
         self._scheduled += 1
         heappush(self._heap, (time_ps, self._scheduled, handler, argument))
+
+    def upkeep_at(self, time_ps: int, handler: Handler, argument: Any = None) -> None:
+        """Run ``handler(argument)`` at `time_ps` as an event of upkeep."""
+        self.at(time_ps, self._run_upkeep_handler, (handler, argument))
+        self._upkeep += 1
+
+    def _run_upkeep(self, event: tuple[Handler, Any]) -> None:
+        self._upkeep -= 1
+        handler, argument = event
+        handler(argument)
+
+    @property
+    def only_upkeep(self) -> bool:
+        """Whether the events that are left, if any, are all upkeep."""
+        return len(self._heap) == self._upkeep
 
     def run(self, until_ps: int | None = None) -> None:
         """Run events up to and including `until_ps`, or until none is left."""

@@ -46,6 +46,8 @@ class EgressQueue:
         entered_frames, left_frames: so far. dropped: refused frames by reason.
     """
 
+    flushed_frames = 0  # nothing ever empties such a queue but its wire
+
     __slots__ = ("_discipline", "_frames", "_memory", "bytes", "dropped", "entered_frames", "left_frames", "peak_bytes")
 
     def __init__(self, memory: SwitchMemory, discipline: Discipline) -> None:

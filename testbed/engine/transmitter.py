@@ -7,6 +7,7 @@ limiter decides as late as hardware does; and it calls `kick` when it has someth
 no event, and a frame on it one: its arrival.
 """
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -30,6 +31,13 @@ class Receiver(Protocol):
 
     def receive(self, frame: Frame) -> None:
         """Take a frame whose last bit arrives now."""
+
+
+class Endpoint(Source, Receiver, Protocol):
+    """A NIC as the engine sees it: a source of frames and a receiver of frames."""
+
+    def attach(self, transmitter: "Transmitter") -> None:
+        """Tell the NIC whom to kick when it has something to send."""
 
 
 class Impairment(Protocol):
@@ -67,12 +75,15 @@ class Transmitter:
         data_hops: frames with RDMA payload among them: packet-hops.
         delivered_frames: arrived at the other end. lost: frames lost on the way, by reason.
         busy_ps: time the wire was occupied.
+        paused_mask: bit p is set while priority p must not be sent; the source consults it (0: no flow control).
+        sent_control_frames: MAC control frames (PFC, PAUSE) among those sent.
     """
 
     __slots__ = (
-        "_arrive", "_free_at", "_has_more", "_impairment", "_loop", "_receive", "_send_next_handler", "_serialisation",
-        "_source", "_wake_at", "busy_ps", "data_hops", "delay_ps", "delivered_frames", "lost", "name", "on_lost",
-        "on_sent", "rate_bps", "sent_bytes", "sent_frames",
+        "_arrive", "_arrive_control", "_control", "_free_at", "_has_more", "_impairment", "_loop", "_ordinary_source",
+        "_receive", "_receive_control", "_send_next_handler", "_serialisation", "_source", "_wake_at", "busy_ps",
+        "data_hops", "delay_ps", "delivered_frames", "lost", "name", "on_lost", "on_sent", "paused_mask", "rate_bps",
+        "sent_bytes", "sent_control_frames", "sent_frames",
     )  # fmt: skip
 
     def __init__(self, loop: EventLoop, name: str, rate_bps: int, delay_ps: int) -> None:
@@ -80,6 +91,7 @@ class Transmitter:
         self.rate_bps = rate_bps
         self.delay_ps = delay_ps
         self.sent_frames = self.sent_bytes = self.data_hops = self.delivered_frames = self.busy_ps = 0
+        self.paused_mask = self.sent_control_frames = 0
         self.lost: dict[str, int] = {}
         self.on_sent: Any = None
         """Called with (time, frame) for each frame put on the wire: how a port is captured."""
@@ -92,12 +104,19 @@ class Transmitter:
         self._impairment: Impairment | None = None
         self._send_next_handler: Handler = self._send_next
         self._arrive: Handler = self._deliver
+        self._arrive_control: Handler = self._deliver_control
+        self._control: deque[Frame] = deque()
+        self._receive_control: Callable[[Frame], None] = _ignore
 
     def connect(self, source: Source, receiver: Receiver) -> None:
         """Say whose frames go to whom."""
-        self._source = source.dequeue
+        self._source = self._ordinary_source = source.dequeue
         self._has_more = source.has_more
         self._receive = receiver.receive
+
+    def connect_control(self, receive: Callable[[Frame], None]) -> None:
+        """Say who takes the MAC control frames at the other end; without this they are taken out and ignored."""
+        self._receive_control = receive
 
     def listen(self, listener: Callable[[int, Frame], None]) -> None:
         """Call ``listener(time, frame)`` for each frame that arrives at the other end, before its receiver takes it.
@@ -105,6 +124,7 @@ class Transmitter:
         The transmitter must be connected. A wire without a listener pays nothing for this.
         """
         self._receive = _Listened(self._loop, self._receive, listener).receive
+        self._receive_control = _Listened(self._loop, self._receive_control, listener).receive
 
     def impair(self, impairment: Impairment) -> None:
         """Put `impairment` on the wire."""
@@ -142,7 +162,7 @@ class Transmitter:
         if self._impairment is None:
             loop.at(free_at + self.delay_ps, self._arrive, frame)
         else:
-            self._send_impaired(self._impairment, frame, now, free_at + self.delay_ps)
+            self._send_impaired(self._impairment, frame, now, free_at + self.delay_ps, self._arrive)
         if self._has_more():
             self._wake_at = free_at
             loop.at(free_at, self._send_next_handler)
@@ -151,19 +171,65 @@ class Transmitter:
         self.delivered_frames += 1
         self._receive(frame)
 
-    def _send_impaired(self, impairment: Impairment, frame: Frame, now: int, arrival: int) -> None:
+    @property
+    def free_at_ps(self) -> int:
+        """When the wire is free for the next frame; it may have been for long."""
+        return self._free_at
+
+    # --- MAC control frames: ahead of everything, but never in the middle of a frame ----------------------------------
+
+    def send_control(self, frame: Frame) -> None:
+        """Send a MAC control frame (EtherType 0x8808) before anything else, as soon as the wire is free.
+
+        It is taken out at the other end (`connect_control`): neither switch nor NIC sees it. No pause holds it up.
+        """
+        self._control.append(frame)
+        self._source = self._send_waiting_control  # asked in place of the ordinary source until none is left
+        self.kick()
+
+    def holds_control(self, frame: Frame) -> bool:
+        """Return whether the control frame `frame` still waits for the wire (and may still be rewritten)."""
+        return frame in self._control
+
+    def _send_waiting_control(self) -> None:
+        """Put the next control frame on the wire, and return no ordinary one."""
+        frame = self._control.popleft()
+        if not self._control:
+            self._source = self._ordinary_source
+        now, size = self._loop.now, frame.size_bytes
+        duration = serialisation_ps(size, self.rate_bps)
+        self._free_at = self._wake_at = free_at = now + duration
+        self.sent_frames += 1
+        self.sent_control_frames += 1
+        self.sent_bytes += size
+        self.busy_ps += duration
+        if self.on_sent is not None:
+            self.on_sent(now, frame)
+        if self._impairment is None:
+            self._loop.at(free_at + self.delay_ps, self._arrive_control, frame)
+        else:
+            self._send_impaired(self._impairment, frame, now, free_at + self.delay_ps, self._arrive_control)
+        self._loop.at(free_at, self._send_next_handler)
+
+    def _deliver_control(self, frame: Frame) -> None:
+        self.delivered_frames += 1
+        self._receive_control(frame)
+
+    # --- impaired wires -----------------------------------------------------------------------------------------------
+
+    def _send_impaired(self, impairment: Impairment, frame: Frame, now: int, arrival: int, arrive: Handler) -> None:
         reason = impairment.on_departure(frame, now)
         if reason is None:
-            self._loop.at(arrival, self._deliver_impaired, (frame, now))
+            self._loop.at(arrival, self._deliver_impaired, (frame, now, arrive))
         else:
             self._lose(reason, frame)
 
-    def _deliver_impaired(self, flight: tuple[Frame, int]) -> None:
-        frame, departed = flight
+    def _deliver_impaired(self, flight: tuple[Frame, int, Handler]) -> None:
+        frame, departed, arrive = flight
         assert self._impairment is not None
         reason = self._impairment.lost_in_flight(departed, self._loop.now)
         if reason is None:
-            self._deliver(frame)
+            arrive(frame)
         else:
             self._lose(reason, frame)
 
@@ -176,3 +242,7 @@ class Transmitter:
     def in_flight(self) -> int:
         """Frames on the wire now."""
         return self.sent_frames - self.delivered_frames - sum(self.lost.values())
+
+
+def _ignore(_frame: Frame) -> None:
+    """Flow control is off at the other end: a MAC control frame means nothing there."""

@@ -88,7 +88,7 @@ class FabricBuilder:
             mac=nic_mac(host, index),
             ipv4=nic_ipv4(draft.leaf, draft.hosts, index),
             ipv6=nic_ipv6(draft.leaf, draft.hosts, index),
-            gateway_mac=switch_mac(draft.dpid),
+            gateway_mac=switch_mac(draft.dpid) if self._options.addressing == "routed" else "",
         )
 
     def _next_port(self, switch: str) -> Port:

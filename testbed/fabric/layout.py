@@ -134,9 +134,14 @@ class Layout:
         return max(_row_width(unit), sum(above) - _GAP)
 
     def _unit_gap(self) -> int:
-        """The room between units: for the text on a link between leaves, where there is one."""
+        """The room between units: for the text on a link between leaves, or for the bare links of a ring."""
         peers = self.between.get((0, 0), ())
-        return len(speed(peers)) + 6 if peers else _GAP
+        return _GAP + 2 * bool(peers) if len(peers) != 1 else len(speed(peers)) + 6
+
+    def are_neighbours(self, first: Box, second: Box) -> bool:
+        """Whether nothing stands between two boxes of one tier, from left to right."""
+        others = [box.left for box in self.boxes.values()] + [column for row in self.dots.values() for column in row]
+        return not any(first.left < column < second.left for column in others)
 
     def _total(self, units: Sequence[Sequence[Leaf]]) -> int:
         return sum(self._unit_width(unit) + self._unit_gap() for unit in units) - self._unit_gap()

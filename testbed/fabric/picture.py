@@ -60,6 +60,10 @@ def _count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
+_ARCH_ROWS = 2
+"""What the link that closes a ring takes above the switches."""
+
+
 class _Drawing:
     """Draws a layout, from the top tier down."""
 
@@ -68,7 +72,7 @@ class _Drawing:
         self._canvas = Canvas()
 
     def lines(self) -> list[str]:
-        row = 0
+        row = _ARCH_ROWS if self._is_ring else 0
         for tier in reversed(range(len(self._layout.tiers))):
             self._tier(tier, row)
             row += _BOX_ROWS
@@ -90,13 +94,34 @@ class _Drawing:
             self._canvas.text(row + 1, column, DOTS)
         self._peer_links(tier, row)
 
+    @property
+    def _is_ring(self) -> bool:
+        return len(self._layout.between.get((0, 0), ())) > 1
+
     def _peer_links(self, tier: int, row: int) -> None:
-        """Draw the links within a tier, with their speed on them, from box to box."""
-        for link in self._layout.between.get((tier, tier), ()):
-            first, second = sorted((self._layout.boxes[end.node] for end in (link.a, link.b)), key=lambda box: box.left)
-            label = speed([link])
-            self._canvas.horizontal(row + 1, first.right - 1, second.left)
-            self._canvas.text(row, first.right + (second.left - first.right - len(label)) // 2, label)
+        """Draw the links within a tier from box to box: one with its speed on it, those of a ring with it beside."""
+        layout = self._layout
+        links = layout.between.get((tier, tier), ())
+        for link in links:
+            boxes = [layout.boxes[end.node] for end in (link.a, link.b) if end.node in layout.boxes]
+            if len(boxes) < 2:
+                continue
+            first, second = sorted(boxes, key=lambda box: box.left)
+            if layout.are_neighbours(first, second):
+                self._canvas.horizontal(row + 1, first.right - 1, second.left)
+            else:
+                self._arch(first.middle, second.middle, row)
+            if len(links) == 1:
+                label = speed(links)
+                self._canvas.text(row, first.right + (second.left - first.right - len(label)) // 2, label)
+        if self._is_ring and tier == 0:
+            self._caption(row - _ARCH_ROWS, len(links), speed(links))
+
+    def _arch(self, left: int, right: int, row: int) -> None:
+        """Draw the link that closes a ring, above the boxes."""
+        self._canvas.horizontal(row - _ARCH_ROWS, left, right)
+        for column in (left, right):
+            self._canvas.vertical(column, row - _ARCH_ROWS, row)
 
     def _links_below(self, tier: int, row: int) -> int:
         """Draw the links between `tier` and the one below it, from `row` on; return how many rows they take."""

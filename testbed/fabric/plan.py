@@ -37,7 +37,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A host's network card; `name` is its interface (``h3-eth0``). `gateway_mac` is what its frames are sent to."""
+    """A host's network card; `name` is its interface (``h3-eth0``).
+
+    `gateway_mac` is what its frames are sent to; empty where hosts are bridged: then to the other host's card itself.
+    """
 
     name: str
     host: str

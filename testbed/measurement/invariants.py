@@ -1,8 +1,14 @@
 """What must hold in every run, whatever the scenario: asserted at its end, and part of its summary.
 
 conservation      what is sent on a wire is delivered, lost with a reason or still on it; queues and switches alike
+accounting        a switch's memory counts what its frames hold, zero at the end
+pauses            pause frames sent = received + lost on the link
+headroom          no frame of a lossless class found its headroom full where the headroom is computed
 drops             every counted drop has been recorded with its place and reason
-packets           request packets sent = received by a queue pair + dropped on the way
+marks             packets that NICs received marked (CE) <= packets that switches marked, and copies of them
+cnps              congestion notifications sent = acted on + ignored + dropped on the way
+sequence          NAKs for a lost packet that senders saw <= packets that receivers found out of sequence
+packets           request packets sent (and copied by switches) = received by a queue pair + dropped on the way
 open_vswitch      Open vSwitch counts the frames of every port as the engine does, and took all of them
 unsolicited       Open vSwitch put out no frame that the engine had not sent in
 delivery          every finished transfer delivered each of its bytes once, and sums are the true ones
@@ -12,6 +18,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from testbed.engine.fabric import ModelFabric
+from testbed.engine.qos_switch import QosPort
+from testbed.engine.reasons import HEADROOM_FULL
+from testbed.measurement.feedback import feedback_invariants
 from testbed.measurement.records import DropRecord, Invariant
 from traffic.results import CollectiveResult, FlowResult
 from traffic.work import Job
@@ -25,12 +34,21 @@ def invariants(
     results: Sequence[CollectiveResult | FlowResult],
     ovs_differences: Sequence[str],
     unsolicited: int,
+    *,
+    copied_data_packets: int = 0,
+    openflow_marked_packets: int = 0,
+    own_rules: bool = True,
 ) -> tuple[Invariant, ...]:
-    """Return each invariant with what was found. Call when no event is left."""
+    """Return each invariant with what was found. Call when no event is left, or the fabric has halted.
+
+    `own_rules`: the switches follow the project's own application alone, so they neither copy frames nor reorder them.
+    """
     return (
         _conservation(fabric),
+        *_of_classes(fabric),
+        *feedback_invariants(fabric, nics, drops, copied_data_packets + openflow_marked_packets, own_rules=own_rules),
         _drops(fabric, nics, drops),
-        _packets(nics, drops, jobs),
+        _packets(nics, drops, jobs, copied_data_packets, halted=fabric.halted is not None),
         _none("open_vswitch", ovs_differences, "Open vSwitch's port counters equal the engine's"),
         _invariant("unsolicited", unsolicited == 0, f"{unsolicited} frames that nobody sent in"),
         _ideal(results),
@@ -52,6 +70,29 @@ def _conservation(fabric: ModelFabric) -> Invariant:
     return _none("conservation", problems, f"{sent} frames sent on wires, each delivered or lost with a reason")
 
 
+def _of_classes(fabric: ModelFabric) -> tuple[Invariant, ...]:
+    """What must hold where there are traffic classes; none without."""
+    if fabric.qos is None:
+        return ()
+    problems = [f"{imbalance.where}: {imbalance.detail}" for imbalance in fabric.accounting()]
+    accounting = _none("accounting", problems, "every switch's memory counts what its frames hold")
+    if fabric.qos.pfc is None or fabric.qos.pfc.headroom != "auto":
+        return (accounting,)
+    full = [name for name, port in fabric.ports.items() if HEADROOM_FULL in port.dropped and _obeyed(fabric, name)]
+    return accounting, _none("headroom", full, "no lossless frame found its headroom full")
+
+
+def _obeyed(fabric: ModelFabric, port: str) -> bool:
+    """Whether the sender at the other end of a port's link got all of the port's pause frames, and none but those.
+
+    Faults lose pause frames, a watchdog ignores them, and a policy's own, or its lossless switch, change when they
+    come.
+    """
+    wire, far_end = fabric.transmitters[port], fabric.ports.get(fabric.plan.far_end(port).name)
+    ignored = isinstance(far_end, QosPort) and far_end.watchdog is not None and far_end.watchdog.detected > 0
+    return not wire.lost and not ignored and not fabric.ports[port].emitted_control_frames
+
+
 def _drops(fabric: ModelFabric, nics: Mapping[str, Mapping[str, int]], drops: Sequence[DropRecord]) -> Invariant:
     at_nics = sum(counters[name] for counters in nics.values() for name in _NIC_DROP_COUNTERS)
     counted = sum(fabric.drops_by_reason().values()) + at_nics
@@ -61,7 +102,14 @@ def _drops(fabric: ModelFabric, nics: Mapping[str, Mapping[str, int]], drops: Se
 _NIC_DROP_COUNTERS = ("rx_icrc_encapsulated", "rx_malformed", "rx_wrong_address", "rx_unknown_qp", "rx_qp_not_ready")
 
 
-def _packets(nics: Mapping[str, Mapping[str, int]], drops: Sequence[DropRecord], jobs: Sequence[Job]) -> Invariant:
+def _packets(
+    nics: Mapping[str, Mapping[str, int]],
+    drops: Sequence[DropRecord],
+    jobs: Sequence[Job],
+    copied: int,
+    *,
+    halted: bool,
+) -> Invariant:
     sent, again, received = (
         sum(counters[name] for counters in nics.values())
         for name in ("sent_data_packets", "retransmitted_packets", "received_data_packets")
@@ -70,7 +118,11 @@ def _packets(nics: Mapping[str, Mapping[str, int]], drops: Sequence[DropRecord],
     needed = sum(job.data_packets for job in jobs)
     complete = sent - again == needed or any(job.failure for job in jobs)
     detail = f"{sent} data packets sent, {again} of them again, {received} received, {dropped} dropped; {needed} needed"
-    return _invariant("packets", sent == received + dropped and complete, detail)
+    if copied:
+        detail += f"; {copied} copies made by switches"
+    if halted:  # what is left in the fabric is neither received nor dropped
+        return _invariant("packets", sent + copied >= received + dropped, f"{detail}; the fabric has halted")
+    return _invariant("packets", sent + copied == received + dropped and complete, detail)
 
 
 def _ideal(results: Sequence[CollectiveResult | FlowResult]) -> Invariant:

@@ -1,12 +1,15 @@
 """What a run measured, as frozen values: all that the report needs, and nothing that refers to the running fabric."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from testbed.engine.statistics import SwitchStatistics
     from testbed.fabric.plan import FabricPlan
+    from testbed.measurement.pauses import PauseReport
     from testbed.scenario.model import Scenario
+    from traffic.nic.congestion import CongestionSample, CongestionStatistics
     from traffic.results import CollectiveResult, FlowResult
 
 
@@ -14,8 +17,8 @@ if TYPE_CHECKING:
 class DropRecord:
     """One frame that was lost: when, where (a port or switch), why, and which packet it was.
 
-    `kind` is data, ack, nak or other; `source` and `destination` are host names, `qp` and `psn` the RoCE header's;
-    these four are None for a frame that is not RoCE.
+    `kind` is data, ack, nak, cnp, pause or other; `source` and `destination` are host names, `qp` and `psn` the RoCE
+    header's; these four are None for a frame that is not RoCE.
     """
 
     time_ps: int
@@ -31,7 +34,10 @@ class DropRecord:
 @dataclass(frozen=True, slots=True)
 class PortRecord:
     """One port's counters at the end: frames and bytes on the wire (overhead included), the time the wire was busy, the
-    most bytes its queue held, and drops at it by reason."""
+    most bytes its queue held, and drops at it by reason.
+
+    `credit_wait_ps` is the time for which the port had frames and no credit for them; None: its link has no credits.
+    """
 
     name: str
     node: str
@@ -43,6 +49,7 @@ class PortRecord:
     busy_ps: int
     peak_queue_bytes: int
     dropped: Mapping[str, int]
+    credit_wait_ps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,10 @@ class Measurements:
     """All results of a run.
 
     `failure` is the reason why the workload did not finish (a QP in error), None when it did. `nics` maps host
-    interface names to counters under their mlx5 names.
+    interface names to counters under their mlx5 names. `switches` are the switches' own counters by queue and priority
+    group; `pauses` is what flow control did, None without it. `congestion` has the congestion control of every queue
+    pair that has sent, `congestion_samples` every change of one if these were asked for, in the order of time.
+    `control` counts what controller and switches did during the run; empty when that was nothing.
     """
 
     scenario: "Scenario"
@@ -102,3 +112,8 @@ class Measurements:
     ovs: OvsRecord
     invariants: tuple[Invariant, ...]
     wall: WallRecord
+    control: Mapping[str, int] = field(default_factory=dict)
+    switches: "Mapping[str, SwitchStatistics]" = field(default_factory=dict)
+    pauses: "PauseReport | None" = None
+    congestion: "tuple[CongestionStatistics, ...]" = ()
+    congestion_samples: "tuple[CongestionSample, ...]" = ()

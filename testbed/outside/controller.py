@@ -12,24 +12,35 @@ import socket
 import subprocess
 import sys
 import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar
 
 import controllers
 from controllers.channel import (
+    WALL_LIMIT_S,
+    AskPolicy,
     AskStatus,
     Channel,
     ChannelClosed,
     Counts,
+    Decision,
+    Exchange,
+    Exchanged,
     Failure,
     Hello,
     Message,
+    PacketIn,
+    PolicyFailure,
     Ready,
     Status,
     Stop,
     SwitchReady,
     SwitchUp,
+    Sync,
+    Synced,
 )
 from testbed.errors import MachineError, RocelabError, ScenarioError, TestbedError
 from testbed.fabric.plan import FabricPlan
@@ -38,29 +49,55 @@ _QUOTED_LINES = 15
 _NAMED_SWITCHES = 8
 _POLL_SECONDS = 0.05
 _END_SECONDS = 5
+_GRACE_SECONDS = 10
+"""A policy that hangs is found from inside its process; this much later from outside."""
 _ERRORS: dict[int, type[RocelabError]] = {2: ScenarioError, 3: MachineError}
+
+_Answer = TypeVar("_Answer", Status, Synced, Decision, Exchanged)
 
 
 class ControllerProcess:
     """A controller for `plan` that runs `app`: a name such as ``l3-ecmp``, or the path of a Ryu application.
 
     Its files, ``controller.log`` among them, go into `directory`. `listen` is the ``HOST:PORT`` for the switches.
+    `policy` is a policy's kind and options. With `model_time` it speaks to the switches only in an `exchange`, and
+    holds what they send up till then; `on_packet_in` is called for each. `openflow_log` is the file that it writes down
+    all messages in.
     """
 
-    def __init__(self, app: str, plan: FabricPlan, directory: Path, *, listen: str = "127.0.0.1:6653") -> None:
+    def __init__(
+        self,
+        app: str,
+        plan: FabricPlan,
+        directory: Path,
+        *,
+        listen: str = "127.0.0.1:6653",
+        policy: Mapping[str, Any] | None = None,
+        model_time: bool = False,
+        openflow_log: Path | None = None,
+    ) -> None:
         self.app = app
+        self.has_policy = policy is not None
+        self.on_packet_in: Callable[[PacketIn], None] = _nobody
         self.log = directory / "controller.log"
         self.hello: Hello | None = None
         self._plan = plan
         self._directory = directory
-        self._listen = listen
+        self._options = ["--listen", listen]
+        if policy is not None:
+            self._options += ["--policy", json.dumps(policy)]
+        if model_time:
+            self._options += ["--model-time"]
+        if openflow_log is not None:
+            self._options += ["--openflow-log", str(openflow_log)]
         self._process: subprocess.Popen[bytes] | None = None
         self._server: socket.socket | None = None
         self._channel: Channel | None = None
         self._connected: set[str] = set()
         self._confirmed: set[str] = set()
         self._ready: Ready | None = None
-        self._status: Status | None = None
+        self._answers: deque[Status | Synced | Decision | Exchanged] = deque()
+        self._asked = 0
 
     def start(self) -> None:
         """Start the process and return at once, so that the fabric can be built meanwhile."""
@@ -73,7 +110,7 @@ class ControllerProcess:
         self._server.listen(1)
         self._server.settimeout(_POLL_SECONDS)
         command = [sys.executable, "-m", "controllers.launcher", "--plan", str(plan_file)]
-        command += ["--channel", str(address), "--listen", self._listen, self.app]
+        command += ["--channel", str(address), *self._options, self.app]
         with self.log.open("wb") as log:
             self._process = _spawn(command, log)
 
@@ -91,16 +128,56 @@ class ControllerProcess:
         """Raise if the controller has ended or has reported a failure. Cheap: for calls during a run."""
         self._take(0)
 
+    def wait_hello(self, timeout_seconds: float = 30) -> None:
+        """Wait until the application and the policy have been loaded and found right."""
+        deadline = time.monotonic() + timeout_seconds
+        while self.hello is None:
+            self._take(_POLL_SECONDS)
+            if self.hello is None and time.monotonic() > deadline:
+                raise self._error(f"it did not start within {timeout_seconds:g}s")
+
+    # --- questions: answers come in their order -----------------------------------------------------------------------
+
     def status(self) -> Counts:
         """Return the controller's counts of OpenFlow messages."""
-        deadline = time.monotonic() + _END_SECONDS
-        self._status = None
         self._tell(AskStatus())
-        while self._status is None:
+        return self._answer(Status, _END_SECONDS).counts
+
+    def ask_policy(self, hook: str, time_ps: int, argument: Any = None) -> int:
+        """Tell the policy what happened, and return at once with the question's number; `decision` has the answer."""
+        self._asked += 1
+        self._tell(AskPolicy(self._asked, hook, time_ps, argument))
+        return self._asked
+
+    def decision(self) -> Decision:
+        """Wait for the answer to the oldest question to the policy. Raises TestbedError when the policy has failed."""
+        return self._answer(Decision, WALL_LIMIT_S + _GRACE_SECONDS)
+
+    def sync(self, switch: str) -> None:
+        """Wait until `on_packet_in` has been called for all that `switch` has sent up so far."""
+        self._tell(Sync(switch))
+        self._answer(Synced, WALL_LIMIT_S)
+
+    def exchange(self, time_ps: int, packet_ins: Sequence[int], decision: int | None) -> Exchanged:
+        """Let the applications have `packet_ins` and the policy send what it decided, until all is quiet again."""
+        self._tell(Exchange(time_ps, list(packet_ins), decision))
+        return self._answer(Exchanged, WALL_LIMIT_S)
+
+    def fileno(self) -> int:
+        """The file that is readable when the controller has something to say: then call `check`."""
+        return self._open_channel().fileno()
+
+    def _answer(self, kind: type[_Answer], limit_seconds: float) -> _Answer:
+        """Return the oldest answer of `kind`, waiting for it as long as given."""
+        deadline = time.monotonic() + limit_seconds
+        while True:
+            for answer in self._answers:
+                if isinstance(answer, kind):
+                    self._answers.remove(answer)
+                    return answer
+            if time.monotonic() > deadline:
+                raise self._error(f"it did not answer within {limit_seconds:g}s")
             self._take(_POLL_SECONDS)
-            if self._status is None and time.monotonic() > deadline:
-                raise self._error(f"it did not answer within {_END_SECONDS}s")
-        return self._status.counts
 
     def stop(self) -> None:
         """End the process: ask it, and end it where it does not. Never raises for what it did wrong before."""
@@ -166,8 +243,12 @@ class ControllerProcess:
                 self._confirmed.add(name)
             case Ready():
                 self._ready = message
-            case Status():
-                self._status = message
+            case PacketIn():
+                self.on_packet_in(message)
+            case Status() | Synced() | Decision() | Exchanged():
+                self._answers.append(message)
+            case PolicyFailure(text):
+                raise TestbedError(text)
             case Failure():
                 raise self._death()
 
@@ -205,6 +286,10 @@ class ControllerProcess:
 
     def _last_lines(self) -> list[str]:
         return self.log.read_text(errors="replace").splitlines()[-_QUOTED_LINES:]
+
+
+def _nobody(_message: PacketIn) -> None:
+    """Without a model clock packet-ins are not held, and so not reported."""
 
 
 def _switches(names: list[str]) -> str:

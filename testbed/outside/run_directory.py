@@ -52,6 +52,23 @@ def make_run_directory(out: Path | None, name: str) -> RunDirectory:
         ) from error
 
 
+def next_run_directory(name: str) -> Path:
+    """Make the next free ``runs/NAME-n``, empty, for a run that is to be given it as its --out.
+
+    Raises ScenarioError when it cannot be made.
+    """
+    try:
+        RUNS.mkdir(exist_ok=True)
+        for number in count(1):
+            with suppress(FileExistsError):
+                path = RUNS / f"{name}-{number}"
+                path.mkdir()
+                return path
+    except OSError as error:
+        raise ScenarioError(f"cannot make the run directory {error.filename}: {error.strerror}") from error
+    raise AssertionError("numbers do not end")
+
+
 def _given(out: Path) -> RunDirectory:
     out.mkdir(parents=True, exist_ok=True)
     directory = RunDirectory(out.resolve())

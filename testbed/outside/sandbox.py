@@ -21,6 +21,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from testbed.errors import MachineError, RocelabError
 
@@ -29,7 +30,7 @@ CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 1 << 18
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_GET_PDEATHSIG = 1, 2
 
 _HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -63,8 +64,11 @@ def _enter_namespaces() -> None:
     uid, gid = os.geteuid(), os.getegid()
     if uid != 0:
         flags |= CLONE_NEWUSER
+    with_parent = ctypes.c_int()
+    _call("prctl", PR_GET_PDEATHSIG, ctypes.byref(with_parent), 0, 0, 0)
     _call("unshare", flags)
     if uid != 0:
+        _call("prctl", PR_SET_PDEATHSIG, with_parent.value, 0, 0, 0)  # forgotten with the old user namespace
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"0 {uid} 1")
         _write("/proc/self/gid_map", f"0 {gid} 1")
@@ -106,6 +110,13 @@ def _inner(inside: Callable[[], int], alive_read: int) -> int:
     except BrokenPipeError:
         pass
     return status
+
+
+def end_with_parent(parent: int) -> None:
+    """End by SIGKILL when the process `parent` ends, which has just forked this one."""
+    _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died before the call above
+        os._exit(128 + signal.SIGKILL)
 
 
 def _exit_by_signal(number: int, _frame: FrameType | None) -> None:
@@ -165,7 +176,7 @@ def _stop_with(pid: int) -> None:
     os.kill(pid, signal.SIGCONT)
 
 
-def _call(name: str, *arguments: int) -> None:
+def _call(name: str, *arguments: Any) -> None:
     if getattr(_libc, name)(*arguments) != 0:
         raise _refused(name, os.strerror(ctypes.get_errno()))
 

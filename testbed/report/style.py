@@ -5,10 +5,12 @@ are no colours. Neither changes what is said.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Column, Table
 from rich.text import Text
 
 from testbed.units import MICROSECOND, MILLISECOND, NANOSECOND, SECOND
@@ -24,6 +26,7 @@ WARNING = "yellow"
 BAR = "cyan"
 
 _TIME_UNITS = (("s", SECOND), ("ms", MILLISECOND), ("us", MICROSECOND), ("ns", NANOSECOND))
+_SIZE_UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -47,6 +50,8 @@ class Signs:
         self._ascii = console.options.ascii_only
         self.more = "..." if self._ascii else "…"
         self.to = "->" if self._ascii else "→"
+        self.times = "x" if self._ascii else "\u00d7"
+        self.fork, self.last, self.trunk = ("|- ", "`- ", "|  ") if self._ascii else ("├─ ", "└─ ", "│  ")
 
     def check(self, ok: bool) -> Text:
         """Return the mark of something that holds, or does not."""
@@ -77,6 +82,13 @@ def times_alike(times_ps: Sequence[int]) -> list[str]:
     return [f"{time_ps / scale:.3f}{unit}" for time_ps in times_ps]
 
 
+def sizes_alike(sizes_bytes: Sequence[int]) -> list[str]:
+    """Return sizes for a column, all in the unit of the largest and, above bytes, with one decimal."""
+    largest = max(sizes_bytes, default=0)
+    unit, scale = next(((unit, scale) for unit, scale in _SIZE_UNITS if largest >= scale), ("B", 1))
+    return [f"{size / scale:.{0 if scale == 1 else 1}f}{unit}" for size in sizes_bytes]
+
+
 def rate(gbps: float | None) -> str:
     """Return a bandwidth for a column in Gb/s, with a third decimal where two would be almost nothing; n/a for None."""
     return "n/a" if gbps is None else f"{gbps:.{2 if gbps >= 0.1 or gbps == 0 else 3}f}"
@@ -85,3 +97,22 @@ def rate(gbps: float | None) -> str:
 def count(number: int, noun: str) -> str:
     """``count(1, "frame")`` is "1 frame", ``count(2000, "frame")`` "2,000 frames"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def plain_table(*columns: Column) -> Table:
+    """Return a table without lines, indented by two; with a header if its columns have one."""
+    has_header = not columns or bool(columns[0].header)
+    return Table(*columns, box=None, show_header=has_header, header_style=QUIET, padding=(0, 0, 0, 2))
+
+
+def indented(text: RenderableType) -> RenderableType:
+    """Return `text` indented as a table's rows are."""
+    return Padding(text, (0, 0, 0, 2))
+
+
+def places_with_most(counts: Mapping[str, int], word: str, signs: Signs, most_shown: int = 8) -> str:
+    """Return the places with most first: ``at leaf0-eth1 (3), h2-eth0``; one frame needs no number."""
+    most = sorted((item for item in counts.items() if item[1]), key=lambda item: -item[1])
+    texts = [f"{name} ({number:,})" if number > 1 and len(most) > 1 else name for name, number in most[:most_shown]]
+    more = [f"{signs.more} {len(most) - most_shown} more"] if len(most) > most_shown else []
+    return f"{word} {', '.join([*texts, *more])}"

@@ -13,8 +13,20 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from testbed.engine.reasons import FAULT, ICRC, LINK_DOWN, OPENFLOW, SHARED_FULL
-from testbed.measurement.records import DropRecord, Measurements, OvsRecord, PortRecord, WallRecord
+from testbed.engine.reasons import (
+    EGRESS_THRESHOLD,
+    FAULT,
+    HEADROOM_FULL,
+    ICRC,
+    INGRESS_THRESHOLD,
+    LINK_DOWN,
+    OPENFLOW,
+    PFC_WATCHDOG,
+    SHARED_FULL,
+    WRED,
+)
+from testbed.measurement.records import Measurements, OvsRecord, PortRecord, WallRecord
+from testbed.report.flow_control import blocks, nic_block, port_blocks, totals
 from testbed.scenario.expectations import evaluate
 from testbed.scenario.limits import ELEMENT_BYTES
 from traffic.results import CollectiveResult, FlowResult
@@ -26,6 +38,9 @@ _DATA_TYPE, _OPERATION = "float32", "sum"
 
 _USUAL_REASONS = (FAULT, ICRC, LINK_DOWN, OPENFLOW, SHARED_FULL)
 """Always in ``drops.by_reason``, so that a scenario can expect 0 of them."""
+
+_REASONS_OF_CLASSES = (EGRESS_THRESHOLD, HEADROOM_FULL, INGRESS_THRESHOLD, PFC_WATCHDOG, WRED)
+"""The same where switches have traffic classes."""
 
 Summary = dict[str, Any]
 
@@ -59,7 +74,7 @@ def _unexpected_failures(found: Summary, expect: Mapping[str, Any]) -> Iterator[
 
 
 def _results(measurements: Measurements) -> Summary:
-    plan = measurements.plan
+    plan, of_ports = measurements.plan, port_blocks(measurements)
     return {
         "title": measurements.scenario.title,
         "seed": measurements.scenario.seed,
@@ -74,10 +89,12 @@ def _results(measurements: Measurements) -> Summary:
         "failure": measurements.failure,
         "collectives": [_collective(result) for result in measurements.collectives],
         "flows": [_flow(result) for result in measurements.flows],
-        "drops": _drops(measurements.drops),
+        "drops": _drops(measurements),
         "retransmitted_packets": measurements.retransmitted_packets,
-        "nic": {name: dict(counters) for name, counters in measurements.nics.items()},
-        "ports": {record.name: _port(record) for record in measurements.ports},
+        "totals": totals(measurements, of_ports),
+        "nic": {name: {**counters, **nic_block(measurements, name)} for name, counters in measurements.nics.items()},
+        "ports": {record.name: {**_port(record), **of_ports[record.name]} for record in measurements.ports},
+        **blocks(measurements),
         "ovs": _ovs(measurements.ovs),
         "versions": dict(measurements.versions),
         "scenario": measurements.scenario.model_dump(mode="json"),
@@ -129,14 +146,16 @@ def _flow(result: FlowResult) -> Summary:
     }
 
 
-def _drops(drops: Sequence[DropRecord]) -> Summary:
+def _drops(measurements: Measurements) -> Summary:
+    drops = measurements.drops
+    usual = _USUAL_REASONS if measurements.scenario.fabric.qos is None else (*_USUAL_REASONS, *_REASONS_OF_CLASSES)
     by_reason = Counter(record.reason for record in drops)
     by_port: dict[str, Counter[str]] = {}
     for record in drops:
         by_port.setdefault(record.where, Counter())[record.reason] += 1
     return {
         "total": len(drops),
-        "by_reason": {reason: by_reason[reason] for reason in sorted({*_USUAL_REASONS, *by_reason})},
+        "by_reason": {reason: by_reason[reason] for reason in sorted({*usual, *by_reason})},
         "by_port": {where: dict(sorted(counts.items())) for where, counts in sorted(by_port.items())},
         "first": asdict(drops[0]) if drops else None,
     }

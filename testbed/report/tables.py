@@ -5,6 +5,9 @@
     steps.parquet    one row a rank's step of a collective
     waits.parquet    one row a time that a rank waited: what it waited for, and how long
     flows.parquet    one row a point-to-point transfer
+    queues.parquet   one row an egress queue of a switch with traffic classes, and its ingress group
+    pauses.parquet   one row a pause: who paused whom, for how long, and where it began
+    rates.parquet    one row a change of a queue pair's congestion control, and value (`measure: {rates: true}`)
 
 A column's unit is in its name, and what it is in its metadata (`description`); the file's metadata say which run it
 is of. A table without rows is not written. Equal runs give equal files.
@@ -18,6 +21,8 @@ from testbed.measurement.records import Measurements
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from testbed.engine.statistics import GroupStatistics
 
 TEXT, INTEGER, NUMBER, TRUTH = "text", "integer", "number", "truth"
 
@@ -37,7 +42,7 @@ _DROPS = (
     Column("time_ps", INTEGER, "model time of the loss"),
     Column("where", TEXT, "port or switch that lost the frame"),
     Column("reason", TEXT, "why, by its name in drops.by_reason of summary.json"),
-    Column("kind", TEXT, "data, ack, nak or other"),
+    Column("kind", TEXT, "data, ack, nak, cnp, pause or other"),
     Column("source", TEXT, "host that sent the frame", optional=True),
     Column("destination", TEXT, "host that it was for", optional=True),
     Column("qp", INTEGER, "destination queue pair of a RoCE frame", optional=True),
@@ -93,6 +98,41 @@ _FLOWS = (
     Column("failure", TEXT, "why the transfer failed", optional=True),
 )
 
+_QUEUES = (
+    Column("switch", TEXT, "switch"),
+    Column("port", TEXT, "interface of the egress queue, and of the ingress group"),
+    Column("priority", INTEGER, "traffic class of the one, priority group of the other"),
+    Column("out_packets", INTEGER, "frames that left the queue"),
+    Column("out_bytes", INTEGER, "bytes of them, without FCS"),
+    Column("peak_bytes", INTEGER, "most bytes that the queue ever held"),
+    Column("queue_bytes", INTEGER, "bytes that it held at the end"),
+    Column("ecn_marked_packets", INTEGER, "frames that it marked CE"),
+    Column("queue_dropped_frames", INTEGER, "frames that the queue dropped"),
+    Column("held_bytes", INTEGER, "bytes that the ingress group held at the end", optional=True),
+    Column("headroom_peak_bytes", INTEGER, "most bytes that its headroom ever held", optional=True),
+    Column("headroom_limit_bytes", INTEGER, "size of its headroom", optional=True),
+    Column("group_dropped_frames", INTEGER, "frames that it dropped", optional=True),
+)
+
+_PAUSES = (
+    Column("start_ps", INTEGER, "model time when the sender decided to pause"),
+    Column("end_ps", INTEGER, "model time when it decided to let go on; none: it never did", optional=True),
+    Column("sender", TEXT, "port that sent the pause frames"),
+    Column("paused", TEXT, "port at the other end of its link, which had to stop"),
+    Column("priority", INTEGER, "priority that had to stop; none: all (PAUSE)", optional=True),
+    Column("refreshes", INTEGER, "how often the pause was prolonged"),
+    Column("root", TEXT, "port where the pauses that led to this one began"),
+    Column("depth", INTEGER, "how many pauses lie between the root and this one"),
+)
+
+_RATES = (
+    Column("time_ps", INTEGER, "model time of the change"),
+    Column("nic", TEXT, "interface of the sender"),
+    Column("queue_pair", INTEGER, "number of its queue pair"),
+    Column("what", TEXT, "what the value is, with its unit: rate_bps, window_bytes, alpha"),
+    Column("value", NUMBER, "what it changed to"),
+)
+
 
 def _drop_rows(measurements: Measurements) -> Iterator[Row]:
     for d in measurements.drops:
@@ -123,12 +163,47 @@ def _flow_rows(measurements: Measurements) -> Iterator[Row]:
         yield index, f.source, f.destination, f.size_bytes, *times, f.goodput_gbps, f.verified, f.wrong_bytes, f.failure
 
 
+def _queue_rows(measurements: Measurements) -> Iterator[Row]:
+    """Queues that nothing ever entered or was refused are left out."""
+    if measurements.scenario.fabric.qos is None:
+        return
+    for switch in measurements.switches.values():
+        for port in switch.ports.values():
+            groups = {group.priority: group for group in port.groups}
+            for q in port.queues:
+                g = groups.get(q.priority)
+                if q.peak_bytes or q.dropped or (g and (g.headroom_limit_bytes or g.dropped)):
+                    sizes = q.out_packets, q.out_bytes, q.peak_bytes, q.queue_bytes, q.ecn_marked_packets
+                    yield switch.name, port.name, q.priority, *sizes, sum(q.dropped.values()), *_group_values(g)
+
+
+def _group_values(group: "GroupStatistics | None") -> tuple[int | None, ...]:
+    if group is None:
+        return (None,) * 4
+    headroom = group.headroom_peak_bytes, group.headroom_limit_bytes
+    return group.held_bytes, *headroom, sum(group.dropped.values())
+
+
+def _pause_rows(measurements: Measurements) -> Iterator[Row]:
+    for p in measurements.pauses.pauses if measurements.pauses else ():
+        yield p.start_ps, p.end_ps, p.sender, p.paused, p.priority, p.refreshes, p.root, p.depth
+
+
+def _rate_rows(measurements: Measurements) -> Iterator[Row]:
+    for sample in measurements.congestion_samples:
+        for name, value in sample.values.items():
+            yield sample.time_ps, sample.nic, sample.queue_pair, name, float(value)
+
+
 TABLES: dict[str, tuple[tuple[Column, ...], Callable[[Measurements], Iterator[Row]]]] = {
     "drops": (_DROPS, _drop_rows),
     "ports": (_PORTS, _port_rows),
     "steps": (_STEPS, _step_rows),
     "waits": (_WAITS, _wait_rows),
     "flows": (_FLOWS, _flow_rows),
+    "queues": (_QUEUES, _queue_rows),
+    "pauses": (_PAUSES, _pause_rows),
+    "rates": (_RATES, _rate_rows),
 }
 """Each table by its file's name without suffix: its columns, and its rows in a run."""
 

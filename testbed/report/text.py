@@ -17,7 +17,21 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from testbed.report import style
-from testbed.report.style import BAD, GOOD, HEADING, QUIET, WARNING, Signs, count, microseconds, rate
+from testbed.report.lossless import lossless
+from testbed.report.style import (
+    BAD,
+    GOOD,
+    HEADING,
+    QUIET,
+    WARNING,
+    Signs,
+    count,
+    indented,
+    microseconds,
+    places_with_most,
+    plain_table,
+    rate,
+)
 from testbed.report.summary import Summary, as_text
 from testbed.units import format_size, format_time
 
@@ -39,6 +53,7 @@ def print_report(console: Console, result: Summary, directory: Path | None = Non
         *_stalls(result, signs, console.width),
         *_flows(result, signs),
         *_losses(result, signs),
+        *lossless(result, signs),
         *_checks(result, signs),
         _foot(result, directory, files),
         *_explanation(result),
@@ -94,7 +109,7 @@ def _collectives(result: Summary, width: int) -> Iterator[RenderableType]:
     if not result["collectives"]:
         return
     wide = width >= _WIDE
-    table = _table()
+    table = plain_table()
     for name, unit in _collective_columns(wide):
         table.add_column(Text(f"{name}\n{unit}"), justify="right", no_wrap=True)
     for collective in result["collectives"]:
@@ -160,16 +175,16 @@ def _stalls(result: Summary, signs: Signs, width: int) -> Iterator[RenderableTyp
 def _stall_table(stalls: Mapping[str, int], signs: Signs, width: int) -> RenderableType:
     worst = sorted(stalls.items(), key=lambda item: -item[1])
     if worst[0][1] == worst[-1][1]:
-        return _indented(Text(f"every rank: {format_time(worst[0][1])}"))
+        return indented(Text(f"every rank: {format_time(worst[0][1])}"))
     shown = worst if len(worst) <= _MOST_ROWS else worst[:_WORST_ROWS]
-    table = _table(Column(justify="left"), Column(justify="right"), Column(justify="left", no_wrap=True))
+    table = plain_table(Column(justify="left"), Column(justify="right"), Column(justify="left", no_wrap=True))
     bar_width = min(_LONGEST_BAR, width - 30)
     texts = style.times_alike([stall for _, stall in worst])
     for (rank, stall), text in zip(shown, texts, strict=False):
         table.add_row(Text(rank), Text(text), signs.bar(stall, worst[0][1], bar_width))
     rest = texts[len(shown) :]
     more = Text(f"{signs.more} {count(len(rest), 'more rank')}, none above {rest[0]}", QUIET) if rest else None
-    return Group(table, *([_indented(more)] if more else []))
+    return Group(table, *([indented(more)] if more else []))
 
 
 # --- flows -----------------------------------------------------------------------------------------------------------
@@ -181,7 +196,7 @@ def _flows(result: Summary, signs: Signs) -> Iterator[RenderableType]:
         return
     slowest = sorted(flows, key=lambda flow: -_slowness(flow)) if len(flows) > _MOST_ROWS else flows
     shown = slowest if len(flows) <= _MOST_ROWS else slowest[:_WORST_ROWS]
-    table = _table(Column(Text("flow\n"), no_wrap=True))
+    table = plain_table(Column(Text("flow\n"), no_wrap=True))
     for name, unit in (("size", ""), ("time", "(us)"), ("ideal", "(us)"), ("goodput", "(Gb/s)"), ("#wrong", "")):
         table.add_column(Text(f"{name}\n{unit}"), justify="right", no_wrap=True)
     for flow in shown:
@@ -195,7 +210,7 @@ def _flows(result: Summary, signs: Signs) -> Iterator[RenderableType]:
         )
     title = f"{count(len(flows), 'flow')}{', slowest against its ideal first' if len(shown) < len(flows) else ''}"
     rest = Text(f"{signs.more} {len(flows) - len(shown)} more in flows.parquet", QUIET)
-    yield Group(Text(title, HEADING), table, *([_indented(rest)] if len(shown) < len(flows) else []))
+    yield Group(Text(title, HEADING), table, *([indented(rest)] if len(shown) < len(flows) else []))
 
 
 def _slowness(flow: Summary) -> float:
@@ -213,24 +228,16 @@ def _losses(result: Summary, signs: Signs) -> Iterator[RenderableType]:
     title = Text(f"{count(drops['total'], 'frame')} dropped", WARNING if drops["total"] else HEADING)
     if again:
         title.append(f", {count(again, 'packet')} retransmitted", HEADING)
-    table = _table(Column(no_wrap=True), Column(justify="right"), Column(overflow="fold"))
+    table = plain_table(Column(no_wrap=True), Column(justify="right"), Column(overflow="fold"))
     for reason, frames in drops["by_reason"].items():
         if frames:
             places = {where: counts[reason] for where, counts in drops["by_port"].items() if reason in counts}
-            table.add_row(Text(reason), Text(f"{frames:,}"), Text(_places(places, "at", signs)))
+            table.add_row(Text(reason), Text(f"{frames:,}"), Text(places_with_most(places, "at", signs)))
     if again:
         senders = {name: counters["retransmitted_packets"] for name, counters in result["nic"].items()}
-        table.add_row(Text("retransmitted"), Text(f"{again:,}"), Text(_places(senders, "by", signs)))
-    first = [_indented(Text(_first_drop(drops["first"], signs), QUIET))] if drops["first"] else []
+        table.add_row(Text("retransmitted"), Text(f"{again:,}"), Text(places_with_most(senders, "by", signs)))
+    first = [indented(Text(_first_drop(drops["first"], signs), QUIET))] if drops["first"] else []
     yield Group(title, table, *first)
-
-
-def _places(counts: Mapping[str, int], word: str, signs: Signs) -> str:
-    """Return the places with most first: ``at leaf0-eth1 (3), h2-eth0``; one frame needs no number."""
-    most = sorted((item for item in counts.items() if item[1]), key=lambda item: -item[1])
-    texts = [f"{name} ({number:,})" if number > 1 and len(most) > 1 else name for name, number in most[:_WORST_ROWS]]
-    more = [f"{signs.more} {len(most) - _WORST_ROWS} more"] if len(most) > _WORST_ROWS else []
-    return f"{word} {', '.join([*texts, *more])}"
 
 
 def _first_drop(drop: Summary, signs: Signs) -> str:
@@ -250,7 +257,7 @@ def _checks(result: Summary, signs: Signs) -> Iterator[RenderableType]:
     rows = [(item["ok"], item["name"], item["detail"]) for item in result["expectations"]]
     holding = [item["name"] for item in result["invariants"] if item["ok"]]
     rows += [(False, item["name"], item["detail"]) for item in result["invariants"] if not item["ok"]]
-    table = _table(Column(), Column(overflow="fold"), Column(overflow="fold"))
+    table = plain_table(Column(), Column(overflow="fold"), Column(overflow="fold"))
     for ok, name, detail in rows:
         table.add_row(signs.check(ok), Text(name, "" if ok else BAD), Text(detail, QUIET if ok else BAD))
     if holding:
@@ -320,16 +327,3 @@ def _foot(result: Summary, directory: Path | None, files: Sequence[str]) -> Rend
         f"{format_size(wall['peak_memory_bytes'], 0)} of memory"
     )
     return Group(*lines, Text(times, QUIET), Text(work, QUIET))
-
-
-# --- layout ----------------------------------------------------------------------------------------------------------
-
-
-def _table(*columns: Column) -> Table:
-    """A table without lines, indented by two; with a header if its columns have one."""
-    has_header = not columns or bool(columns[0].header)
-    return Table(*columns, box=None, show_header=has_header, header_style=QUIET, padding=(0, 0, 0, 2))
-
-
-def _indented(text: Text) -> RenderableType:
-    return Padding(text, (0, 0, 0, 2))

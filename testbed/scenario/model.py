@@ -8,15 +8,12 @@ A field's ``examples`` are what an error message shows as a right value, where i
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
 
+from testbed.scenario.congestion import CongestionOptions
+from testbed.scenario.qos import Priority, QosOptions
 from testbed.scenario.quantities import RateBps, SizeBytes, TimePs
-
-
-class Section(BaseModel):
-    """A mapping of the scenario: unknown keys are mistakes, values never change once checked."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from testbed.scenario.section import Section
 
 
 def _all_or_names(value: Any) -> str:
@@ -93,26 +90,56 @@ class FatTree(Section):
     core: TierLink = TierLink()
 
 
-Topology = Annotated[SingleSwitch | Dumbbell | LeafSpine | FatTree, Field(discriminator="kind")]
+class Ring(Section):
+    """`switches` in a ring, each with `hosts_per_switch` hosts and one `link` to the next.
+
+    A flow takes the shorter way round, so with five switches or more every flow of two hops has one way only: traffic
+    clockwise stays clockwise.
+    """
+
+    kind: Literal["ring"]
+    switches: int = Field(default=5, ge=3, le=64)
+    hosts_per_switch: int = Field(default=1, ge=1, le=128)
+    link: TierLink = TierLink()
+
+
+Topology = Annotated[SingleSwitch | Dumbbell | LeafSpine | FatTree | Ring, Field(discriminator="kind")]
 
 
 class FabricOptions(Section):
-    """The fabric: its shape, its links (the hosts' and, unless the topology says otherwise, all), its switches."""
+    """The fabric: its shape, its links (the hosts' and, unless the topology says otherwise, all), its switches.
+
+    `addressing`: the switches are routers, and a host sends to its leaf's MAC address (``routed``), or they are
+    bridges, and it sends to the other host's (``bridged``): what a learning switch needs.
+    `qos`: traffic classes, marking and link-level flow control; none: each port has one queue, and frames that find the
+    switch's memory full are dropped.
+    """
 
     topology: Topology
     nics_per_host: int = Field(default=1, ge=1, le=8)
     link: LinkOptions = LinkOptions()
     switch: SwitchOptions = SwitchOptions()
     ip: Literal["ipv4", "ipv6"] = "ipv4"
+    addressing: Literal["routed", "bridged"] = "routed"
+    qos: QosOptions | None = None
 
 
 # --- controller ------------------------------------------------------------------------------------------------------
 
 
 class ControllerOptions(Section):
-    """The Ryu application that programs the switches: a name of the project's own."""
+    """The Ryu application that programs the switches, and the policy that sees how they fare.
 
-    app: Literal["l3-ecmp"] = "l3-ecmp"
+    `app`: a name of the project's own, or the path of a Ryu application. `policy`: its `kind` (a name of the project's
+    own, or the path of a Python file) and its options; none: nothing is looked at. `interval`: how often the policy
+    looks. `latency`: from what the controller is told to the effect of what it says, for policies and for packets sent
+    up.
+    """
+
+    app: str = Field(default="l3-ecmp", min_length=1, examples=["l3-ecmp"])
+    policy: dict[str, Any] | None = Field(default=None, examples=[{"kind": "adaptive-ecn"}])
+    interval: TimePs = Field(default=50_000_000, gt=0)
+    latency: TimePs = 10_000_000
 
 
 # --- transport -------------------------------------------------------------------------------------------------------
@@ -124,6 +151,8 @@ class TransportOptions(Section):
     `ack_every`: the requester asks for an acknowledgement with every n-th packet, and with each message's last.
     `timeout`: the local ACK timeout is 4.096 us * 2^timeout. `retry_count`: timeouts and NAKs without progress that a
     QP survives. `rnr_timer`: the code of the receiver-not-ready timer. `traffic_class`: the IP byte, DSCP and ECN.
+    `ack_dscp`: the DSCP of ACKs and NAKs (none: that of the data). `cnp_dscp`: that of CNPs. `congestion`: how senders
+    react to marks (none: not at all).
     """
 
     mtu: Literal[256, 512, 1024, 2048, 4096] = 4096
@@ -135,6 +164,9 @@ class TransportOptions(Section):
     rnr_timer: int = Field(default=12, ge=0, le=31)
     initial_psn: int = Field(default=0, ge=0, lt=2**24)
     traffic_class: int = Field(default=106, ge=0, le=255)
+    ack_dscp: int | None = Field(default=None, ge=0, le=63, examples=[48])
+    cnp_dscp: int = Field(default=48, ge=0, le=63)
+    congestion: CongestionOptions | None = None
 
 
 # --- workload --------------------------------------------------------------------------------------------------------
@@ -166,10 +198,11 @@ class Flow(Section):
 
 
 class Flows(Section):
-    """Point-to-point transfers: each listed, or by `pattern` (``ring``: every host to the next) with `size` bytes."""
+    """Point-to-point transfers: each listed, or by `pattern` with `size` bytes: every host to the next (``ring``) or to
+    every other one (``all-to-all``)."""
 
     kind: Literal["flows"]
-    pattern: Literal["listed", "ring"] = "listed"
+    pattern: Literal["listed", "ring", "all-to-all"] = "listed"
     size: SizeBytes | None = Field(default=None, gt=0)
     flows: tuple[Flow, ...] = ()
     verify: bool = True
@@ -223,16 +256,32 @@ class LinkDown(Section):
     until: TimePs | None = None
 
 
-Fault = Annotated[DropNth | RandomLoss | Corruption | LinkDown, Field(discriminator="kind")]
+class PauseStorm(Section):
+    """The NIC at `port` (``h3-eth0``) pauses `priority` at its switch from `at` on, until `until` if given: its receive
+    pipeline is stuck. It needs a fabric with ``qos.pfc``; with its kind ``pause`` the whole link is paused."""
+
+    kind: Literal["pause-storm"]
+    port: PortName
+    priority: Priority = 3
+    at: TimePs = 0
+    until: TimePs | None = None
+
+
+Fault = Annotated[DropNth | RandomLoss | Corruption | LinkDown | PauseStorm, Field(discriminator="kind")]
 
 
 # --- measure and expect ----------------------------------------------------------------------------------------------
 
 
 class MeasureOptions(Section):
-    """What is recorded beside the summary: `capture` names ports whose frames go into a pcapng, or is ``all``."""
+    """What is recorded beside the summary: `capture` names ports whose frames go into a pcapng, or is ``all``.
+
+    `openflow_log`: write down what switches and controller say to each other. `rates`: note every change of a queue
+    pair's congestion control."""
 
     capture: Ports = ()
+    openflow_log: bool = False
+    rates: bool = False
 
 
 class Scenario(Section):

@@ -16,8 +16,9 @@ from pydantic import BaseModel, Tag
 from pydantic.fields import FieldInfo
 
 from testbed.scenario.document import KeyPath
-from testbed.scenario.model import Scenario, Section
+from testbed.scenario.model import Scenario
 from testbed.scenario.quantities import Quantity
+from testbed.scenario.section import Section
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Slot:
     """A place for a value.
 
     A slot is one of: a section (`fields`), a choice of forms (`forms`, by their tag; `by_kind` if the key ``kind``
-    tells them apart), a list (`element`), or a value of type `kind` within `limits`.
+    tells them apart), a list (`element`), a mapping with keys of the user's (`key`, and `element` for its values), or a
+    value of type `kind` within `limits`.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Slot:
     fields: Mapping[str, Slot] = field(default_factory=dict)
     forms: Mapping[str, Slot] = field(default_factory=dict)
     element: Slot | None = None
+    key: Slot | None = None
 
     @property
     def by_kind(self) -> bool:
@@ -58,6 +61,8 @@ class Slot:
             return {name: slot.stand_in() for name, slot in self.fields.items() if slot.required}
         if self.forms:
             return next(iter(self.forms.values())).stand_in()
+        if self.element is not None and self.key is not None:
+            return {self.key.stand_in(): self.element.stand_in()}
         if self.element is not None:
             return [self.element.stand_in()]
         if self.examples:
@@ -74,20 +79,29 @@ class Slot:
         raise LookupError(f"the model gives no example of a right value for {self.name}")
 
 
+KEY = "[key]"
+"""How the validator's path ends where the key of a mapping is wrong, not its value."""
+
+
 def scenario_slot() -> Slot:
     """Return the slot of a whole scenario."""
     return _section("scenario", Scenario)
 
 
 def locate(location: KeyPath) -> tuple[KeyPath, Slot]:
-    """Turn a path of the validator into a path in the file and the slot there (of the innermost known thing)."""
+    """Turn a path of the validator into a path in the file and the slot there (of the innermost known thing; for a
+    wrong key, of the mapping)."""
     path: list[str | int] = []
     slot = choice = scenario_slot()
+    owner = slot
     for part in location:
+        if part == KEY:
+            return tuple(path), owner
         if part in slot.forms:
             choice, slot = slot, slot.forms[str(part)]
             continue
         path.append(part)
+        owner = slot
         slot = choice = slot.fields.get(str(part)) or slot.element or slot
     return tuple(path), slot if choice.by_kind else choice
 
@@ -121,6 +135,8 @@ def _slot(name: str, annotation: Any, **known: Any) -> Slot:
         return Slot(name, None, forms={_tag(form): _slot(name, form) for form in forms}, **known)
     if origin is tuple:
         return Slot(name, tuple, element=_slot(name, arguments[0]), **known)
+    if origin is dict and arguments[1] is not Any:
+        return Slot(name, dict, key=_slot(f"key of {name}", arguments[0]), element=_slot(name, arguments[1]), **known)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return Slot(name, annotation, fields=_section(name, annotation).fields, **known)
     return Slot(name, annotation, **known)

@@ -6,47 +6,20 @@ parts have stand-ins; `Draft.sound` tells these apart, so that only true mistake
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from controllers.policy import catalogue
+from controllers.policy.options import options_of, read_options
 from testbed.fabric.build import build_plan
-from testbed.fabric.plan import FabricPlan
 from testbed.scenario import wording, wording_sizes
 from testbed.scenario.document import Document, KeyPath, Mistake
+from testbed.scenario.draft import Draft, Problem, Problems
 from testbed.scenario.expectations import SUMMARY_NAMES, BadCondition, condition
 from testbed.scenario.limits import ELEMENT_BYTES, FLOW_MESSAGE_BYTES, MAXIMUM_MESSAGE_BYTES, MAXIMUM_PIECES
-from testbed.scenario.model import Flows, LinkDown, RingAllReduce, Scenario
+from testbed.scenario.model import Flows, LinkDown, PauseStorm, RingAllReduce, Scenario
 from testbed.scenario.quantities import TIME
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One mistake, before it has a place: that of the value at `path`, or of its key."""
-
-    path: KeyPath
-    text: str
-    at_key: bool = False
-
-
-Problems = Iterator[Problem]
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A scenario with stand-ins at the paths `broken`, and the plan of its fabric."""
-
-    scenario: Scenario
-    plan: FabricPlan
-    broken: frozenset[KeyPath]
-
-    def sound(self, *path: str | int) -> bool:
-        """Whether the value at `path` is the user's: it is not, holds no, and is in no stand-in."""
-        return not any(broken[: len(path)] == path[: len(broken)] for broken in self.broken)
-
-    @property
-    def names_known(self) -> bool:
-        """Whether the plan's names are those that the user asked for."""
-        return self.sound("fabric", "topology") and self.sound("fabric", "nics_per_host")
+from testbed.scenario.semantics_qos import check_classes, check_storm
 
 
 def check_semantics(document: Document, scenario: Scenario, broken: set[KeyPath]) -> list[Mistake]:
@@ -154,6 +127,45 @@ def _flows(draft: Draft, work: Flows, path: KeyPath) -> Problems:
             yield Problem((*here, "destination"), wording.flow_to_itself(flow.destination))
 
 
+# --- controller ------------------------------------------------------------------------------------------------------
+
+
+def _controller(draft: Draft) -> Problems:
+    """Names of applications and policies, and a policy's options. A user's file is left to the controller's process."""
+    options = draft.scenario.controller
+    if draft.sound("controller", "app") and not catalogue.is_file(options.app) and options.app not in _apps():
+        yield Problem(("controller", "app"), catalogue.unknown_name("controller application", options.app, _apps()))
+    if options.policy is None or not draft.sound("controller", "policy"):
+        return
+    path: KeyPath = ("controller", "policy")
+    kind = options.policy.get("kind")
+    if not isinstance(kind, str):
+        yield Problem(path if kind is None else (*path, "kind"), wording.policy_without_kind(kind))
+    elif kind in catalogue.policy_names():
+        yield from _policy(draft, kind, {name: value for name, value in options.policy.items() if name != "kind"})
+    elif not catalogue.is_file(kind):
+        yield Problem((*path, "kind"), catalogue.unknown_name("policy", kind, catalogue.policy_names()))
+
+
+def _apps() -> tuple[str, ...]:
+    return catalogue.app_names()
+
+
+def _policy(draft: Draft, kind: str, given: dict[str, Any]) -> Problems:
+    """A policy of the project's own: its options, and what it needs of the rest of the scenario."""
+    path: KeyPath = ("controller", "policy")
+    policy = catalogue.builtin_policy(kind)
+    for mistake in read_options(policy, kind, given)[1]:
+        unknown = mistake.name is not None and mistake.name not in {option.name for option in options_of(policy)}
+        yield Problem((*path, mistake.name) if mistake.name else path, mistake.text, at_key=unknown or not mistake.name)
+    if policy.needs_app not in (None, draft.scenario.controller.app):
+        yield Problem((*path, "kind"), wording.policy_needs_app(kind, str(policy.needs_app)))
+    qos = draft.scenario.fabric.qos
+    has = {"fabric.qos": qos is not None, "fabric.qos.pfc": qos is not None and qos.pfc is not None}
+    if policy.needs_section is not None and not has[policy.needs_section] and draft.sound("fabric", "qos"):
+        yield Problem((*path, "kind"), wording.policy_needs_section(kind, policy.needs_section))
+
+
 # --- faults and measure ----------------------------------------------------------------------------------------------
 
 
@@ -166,8 +178,11 @@ def _faults(draft: Draft) -> Problems:
             continue
         if not isinstance(fault, LinkDown):
             yield from _name(draft, fault.port, (*path, "port"), "port", ports)
-            continue
-        yield from _name(draft, fault.link, (*path, "link"), "link", links)
+            if not isinstance(fault, PauseStorm):
+                continue
+            yield from check_storm(draft, fault, path)
+        else:
+            yield from _name(draft, fault.link, (*path, "link"), "link", links)
         times_known = draft.sound(*path, "at") and draft.sound(*path, "until")
         if fault.until is not None and fault.until <= fault.at and times_known:
             yield Problem((*path, "until"), wording.not_after(TIME.text(fault.until), TIME.text(fault.at)))
@@ -212,4 +227,11 @@ def _name(draft: Draft, name: str, path: KeyPath, noun: str, known: Sequence[str
         yield Problem(path, wording.not_in_fabric(noun, name, known))
 
 
-_CHECKS: tuple[Callable[[Draft], Problems], ...] = (_workload, _faults, _capture, _expect)
+_CHECKS: tuple[Callable[[Draft], Problems], ...] = (
+    check_classes,
+    _controller,
+    _workload,
+    _faults,
+    _capture,
+    _expect,
+)

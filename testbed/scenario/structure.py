@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 from testbed.scenario import wording
 from testbed.scenario.document import UNREADABLE, Document, KeyPath, Mistake
 from testbed.scenario.model import Scenario
-from testbed.scenario.schema import Slot, locate
+from testbed.scenario.schema import KEY, Slot, locate
 
 
 class StructureCheck:
@@ -40,8 +40,8 @@ class StructureCheck:
                 return Scenario.model_validate(_frozen(self._document.root), strict=True)
             except ValidationError as error:
                 state = self._state()
-                # Unknown keys come first: mending one may put the key in place that another error misses.
-                for details in sorted(error.errors(include_url=False), key=lambda d: d["type"] != "extra_forbidden"):
+                # Wrong keys come first: mending one may put the key in place that another error misses.
+                for details in sorted(error.errors(include_url=False), key=_is_of_a_value):
                     self._take(details)
                 if self._state() == state:
                     raise AssertionError(f"nothing mends {error}") from error
@@ -52,6 +52,9 @@ class StructureCheck:
     def _take(self, details: ErrorDetails) -> None:
         path, slot = locate(details["loc"])
         if self._is_broken(path):
+            return
+        if details["loc"][-1] == KEY:
+            self._wrong_key(path, slot)
             return
         special: dict[str, Callable[[KeyPath, Slot], None]] = {
             "extra_forbidden": self._unknown_key,
@@ -72,6 +75,12 @@ class StructureCheck:
             self._document.rename(path, near[0])
         else:
             self._document.remove(path)
+
+    def _wrong_key(self, path: KeyPath, slot: Slot) -> None:
+        """A mapping with keys of the user's own has one that is not right there."""
+        self._report(path, wording.wrong_key(slot, path[-1]), at_key=True)
+        self._document.remove(path)
+        self.broken.add(path)
 
     def _missing_key(self, path: KeyPath, slot: Slot) -> None:
         if path[-1] in self._document.get(path[:-1]):
@@ -124,6 +133,10 @@ class StructureCheck:
         where = path if place_of is None else place_of
         place = self._document.key_place(where) if at_key else self._document.value_place(where)
         self.mistakes.append(Mistake(place, path, text))
+
+
+def _is_of_a_value(details: ErrorDetails) -> bool:
+    return details["type"] != "extra_forbidden" and details["loc"][-1:] != (KEY,)
 
 
 def _frozen(value: Any) -> Any:

@@ -149,6 +149,12 @@ def _key_example(slot: Slot) -> str:
     return f"{slot.name}: {written(slot.stand_in())}"
 
 
+def wrong_key(slot: Slot, key: Any) -> str:
+    """Say that `key` is not one that the mapping in `slot` may have."""
+    assert slot.key is not None
+    return f"expected {expected(slot.key)} as key, found {found(key)}; for example {written(slot.stand_in())}"
+
+
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
@@ -172,6 +178,8 @@ def expected(slot: Slot) -> str:
         return " or ".join(expected(form) for form in slot.forms.values())
     if slot.fields:
         return f"a mapping with {'keys among' if len(slot.fields) > 1 else 'the key'} {', '.join(slot.fields)}"
+    if slot.element is not None and slot.key is not None:
+        return f"a mapping from {expected(slot.key)} to {expected(slot.element)}"
     if slot.element is not None:
         return _list(slot, slot.element)
     if get_origin(slot.kind) is Literal:
@@ -183,7 +191,7 @@ def expected(slot: Slot) -> str:
 def _list(slot: Slot, element: Slot) -> str:
     if element.fields or element.by_kind:
         return f"a list{' of at least one item' if slot.limit('min_length') else ''}, each {expected(element)}"
-    return "a list of names"
+    return f"a list, each {expected(element)}" if element.kind is int else "a list of names"
 
 
 def _plain(slot: Slot) -> str:
@@ -201,6 +209,8 @@ def _plain(slot: Slot) -> str:
 
 def _range(slot: Slot) -> str:
     low, above = slot.limit("ge"), slot.limit("gt")
+    if slot.kind is float and above is not None and slot.limit("lt") is not None:
+        return f" above {above} and below {slot.limit('lt')}"
     high = slot.limit("le") if slot.limit("lt") is None else slot.limit("lt") - 1
     if low is not None and high is not None:
         return f" from {low} to {high}"
@@ -259,8 +269,8 @@ def _example(slot: Slot) -> str | None:
     """An example of a right value; None where the expectation itself lists them all."""
     if slot.kind is bool or get_origin(slot.kind) is Literal:
         return None
-    if slot.kind is dict or (slot.kind is not None and get_origin(slot.kind) is dict):
-        return "{drops.total: 0}"
+    if slot.key is None and (slot.kind is dict or get_origin(slot.kind) is dict):
+        return written(slot.examples[0]) if slot.examples else "{drops.total: 0}"
     if slot.quantity is not None and isinstance(slot.default, int):
         return slot.quantity.text(slot.default)
     if isinstance(slot.default, (bool, int, float)) and not slot.examples:
@@ -344,6 +354,22 @@ def flow_to_itself(name: str) -> str:
 
 def not_after(until: str, at: str) -> str:
     return f"expected a time after 'at', {at}, found {until}"
+
+
+# --- controller ------------------------------------------------------------------------------------------------------
+
+
+def policy_without_kind(kind: Any) -> str:
+    expected_kind = "expected the key 'kind', a policy's name or the path of its .py file"
+    return f"{expected_kind}, found {found(kind)}; for example {{kind: static}}"
+
+
+def policy_needs_app(kind: str, app: str) -> str:
+    return f"expected 'app: {app}' with the policy {kind}, which builds on its rules, found another application"
+
+
+def policy_needs_section(kind: str, section: str) -> str:
+    return f"expected {section} with the policy {kind}, found none; for example '{section}: {{}}'"
 
 
 # --- expectations ----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import product, run
+from benchmarks import congested, product, run
 from benchmarks.product import ROOT, BenchmarkError
 from testbed.errors import MachineError
 from testbed.outside.machine import require_machine
@@ -25,7 +25,7 @@ def lab() -> None:
 @pytest.mark.usefixtures("lab")
 def test_all_layers_at_a_tiny_size(tmp_path: Path) -> None:
     """One benchmark of each kind: the product's own figures, the pump, the sampler, a workload of the peers'."""
-    names = ["reference", "ovs-limit", "profile", "w1-flat"]
+    names = ["reference", "ovs-limit", "profile", "w1-flat", "w2-incast"]
     command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), *names, "--quick", "--repeat", "1", "--json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
@@ -40,6 +40,7 @@ def test_all_layers_at_a_tiny_size(tmp_path: Path) -> None:
     assert all(item["frames"] > 0 for item in pumped)
     assert sum(found["profile"]["parts"][0].values()) > 0
     assert set(found["w1-flat"]["wall"]) == {"ack_every_16", "ack_every_1"}
+    assert set(found["w2-incast"]["model"]) == {variant.name for variant in congested.W2.variants}
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,18 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import growth, peers, reference
+from benchmarks import congested, growth, lossless, peers, reference
 from testbed.cli.main import main
 from testbed.fabric.build import build_plan
 from testbed.scenario.load import load_scenario
 from testbed.scenario.model import Flows, RingAllReduce
+from traffic.collectives.flows import flows_of
 
 ROOT = Path(__file__).parents[2]
 WORKLOADS = (peers.W1_RING, peers.W1_FLAT, peers.W4_FLAT)
+CONGESTED = (congested.W2, congested.W3)
 SETTINGS: dict[str, list[tuple[str, ...]]] = {
-    reference.SCENARIO: [(), reference.QUICK],
+    reference.SCENARIO: [(), reference.QUICK, *lossless.STEPS.values()],
     growth.SCENARIO: [growth.size_of(hosts, 100_000).settings for hosts in growth.HOSTS],
     **{work.scenario: [(), work.quick, ("transport.ack_every=1",)] for work in WORKLOADS},
+    **{work.scenario: [work.quick, *(each.settings for each in work.variants)] for work in CONGESTED},
 }
 
 
@@ -46,6 +49,19 @@ def test_the_work_is_the_peers_work(workload: peers.Workload) -> None:
         steps, part = 1, work.size
     assert (workload.steps, workload.packets_a_flow) == (steps, part // 4096)
     assert workload.packets == hosts * steps * part // 4096
+
+
+@pytest.mark.parametrize("workload", CONGESTED, ids=lambda workload: workload.name)
+def test_the_congested_work_is_the_peers_work(workload: congested.Workload) -> None:
+    """Packets of 4,096 B; two links between hosts of one switch, four across a spine."""
+    scenario = load_scenario(ROOT / workload.scenario)
+    plan = build_plan(scenario.fabric)
+    (work,) = scenario.workload
+    assert isinstance(work, Flows)
+    leaf_of = {host.name: plan.far_end(host.nics[0].name).node for host in plan.hosts}
+    flows = [(flow.size // 4096, leaf_of[flow.source] == leaf_of[flow.destination]) for flow in flows_of(work, plan)]
+    assert workload.packets == sum(packets for packets, _ in flows)
+    assert workload.hops == sum(packets * (2 if same_leaf else 4) for packets, same_leaf in flows)
 
 
 @pytest.mark.parametrize("hosts", growth.HOSTS)

@@ -4,6 +4,7 @@ from collections import deque
 
 from hypothesis import settings
 
+from testbed.engine.classes import priority_by_traffic_class
 from testbed.engine.frame import Frame
 from testbed.engine.loop import EventLoop
 from testbed.engine.transmitter import Transmitter
@@ -15,6 +16,22 @@ STEADY = settings(derandomize=True, deadline=None, max_examples=60)
 def frame_of(wire_bytes: int, mark: int = 0, *, is_data: bool = True) -> Frame:
     """Return a frame that occupies `wire_bytes` (84 at least) of a wire; its last 4 bytes are `mark`."""
     return Frame(bytes(wire_bytes - 24 - 4) + mark.to_bytes(4, "big"), is_data=is_data)
+
+
+ROCE_CLASS = 106
+"""The IP byte of RoCE data: DSCP 26, so priority 3, and ECT(0)."""
+
+SECOND_DSCP, SECOND_CLASS = 40, 40 << 2 | 2
+"""Another class of data, for priority 4 where a test's map says so."""
+
+_PRIORITY_OF = priority_by_traffic_class({SECOND_DSCP: 4})
+
+
+def ip_frame_of(wire_bytes: int, mark: int = 0, traffic_class: int = ROCE_CLASS, *, is_data: bool = True) -> Frame:
+    """As `frame_of`, but with the start of an IPv4 header: `traffic_class` is the byte with DSCP and ECN."""
+    head = bytes(12) + b"\x08\x00\x45" + bytes((traffic_class,))
+    body = bytes(wire_bytes - 24 - 4 - len(head))
+    return Frame(head + body + mark.to_bytes(4, "big"), is_data=is_data, priority=_PRIORITY_OF[traffic_class])
 
 
 def mark_of(frame: Frame) -> int:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from testbed.engine.frame import Frame
 from testbed.engine.impairments import Corruption, DropNth, Fault, Faults, LinkDown, RandomLoss, frame_kind
+from testbed.engine.pause.frames import pfc_frame
 from testbed.engine.reasons import FAULT, LINK_DOWN
 from tests.engine.kit import STEADY, Wire, frame_of
 
@@ -36,7 +37,8 @@ def test_acknowledgements_are_told_apart_by_their_syndrome(ip_version: int, synd
 
 def test_other_kinds() -> None:
     assert frame_kind(data_frame()) == "data"
-    assert frame_kind(roce(CNP)) == "other"
+    assert frame_kind(roce(CNP)) == "cnp"
+    assert frame_kind(Frame(pfc_frame("02:00:00:00:00:01", {3: 1}))) == "pause"
     assert frame_kind(Frame(bytes(60))) == "other"
     assert frame_kind(Frame(b"")) == "other"
 

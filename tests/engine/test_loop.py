@@ -71,3 +71,27 @@ def test_running_in_turns_is_running_at_once(when: list[int], turn: int) -> None
         turns += 1
         assert len(ran) == turns * turn
     assert ran == sorted((time, number) for number, time in enumerate(when))
+
+
+def test_upkeep_runs_like_any_event_and_is_told_apart() -> None:
+    loop, ran = EventLoop(), []
+    assert loop.only_upkeep  # there is nothing else: there is nothing
+    loop.upkeep_at(10, ran.append, "upkeep")
+    assert loop.only_upkeep
+    loop.at(5, ran.append, "work")
+    assert not loop.only_upkeep
+    loop.run(until_ps=5)
+    assert (ran, loop.only_upkeep) == (["work"], True)
+    loop.run()
+    assert ran == ["work", "upkeep"]
+    assert loop.next_time() is None
+
+
+def test_while_upkeep_runs_it_is_no_longer_counted() -> None:
+    loop, seen = EventLoop(), []
+    loop.upkeep_at(1, lambda _: seen.append(loop.only_upkeep))
+    loop.at(2, lambda _: None)
+    loop.run()
+    loop.upkeep_at(3, lambda _: seen.append(loop.only_upkeep))
+    loop.run()
+    assert seen == [False, True]

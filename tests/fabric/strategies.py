@@ -18,6 +18,9 @@ _TOPOLOGIES: st.SearchStrategy[dict[str, Any]] = st.one_of(
         }
     ),
     st.fixed_dictionaries({"kind": st.just("fat-tree"), "k": st.sampled_from([2, 4, 6])}),
+    st.fixed_dictionaries(
+        {"kind": st.just("ring"), "switches": st.integers(3, 12), "hosts_per_switch": st.integers(1, 4)}
+    ),
 )
 
 

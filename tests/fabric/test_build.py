@@ -113,6 +113,8 @@ def test_counts_by_closed_form(options: FabricOptions) -> None:
         expected = (shape.left + shape.right, 2, 1)
     elif shape.kind == "leaf-spine":
         expected = (shape.leaves * shape.hosts_per_leaf, shape.leaves + shape.spines, shape.leaves * shape.spines)
+    elif shape.kind == "ring":
+        expected = (shape.switches * shape.hosts_per_switch, shape.switches, shape.switches)
     else:
         k = shape.k
         expected = (k**3 // 4, k * k + (k // 2) ** 2, k**3 // 2)
@@ -120,6 +122,16 @@ def test_counts_by_closed_form(options: FabricOptions) -> None:
     assert len(plan.hosts) == hosts
     assert len(plan.switches) == switches
     assert len(plan.links) == switch_links + hosts * options.nics_per_host
+
+
+def test_ring_names_and_the_link_that_closes_it() -> None:
+    plan = build_plan(fabric("ring", switches=3, hosts_per_switch=1))
+    links = [(link.name, link.a.name, link.b.name) for link in plan.links if link.a.node.startswith("leaf")]
+    assert links == [
+        ("leaf0-leaf1", "leaf0-eth2", "leaf1-eth2"),
+        ("leaf1-leaf2", "leaf1-eth3", "leaf2-eth2"),
+        ("leaf2-leaf0", "leaf2-eth3", "leaf0-eth3"),
+    ]
 
 
 def test_leaf_spine_names_and_addresses() -> None:

@@ -21,6 +21,8 @@ SHOWN = {
     "fat-tree-8": fabric("fat-tree", k=8),
     "dumbbell-two-nics": fabric("dumbbell", nics_per_host=2, left=3, right=2, core={"rate": "25Gbps", "delay": "5us"}),
     "single-switch-8": fabric("single-switch", hosts=8),
+    "ring-5": fabric("ring", switches=5, hosts_per_switch=2),
+    "ring-12": fabric("ring", switches=12, hosts_per_switch=1),
 }
 
 

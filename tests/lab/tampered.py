@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from testbed import lab, run
 from testbed.cli import main as command
@@ -38,8 +39,8 @@ def deaf_controller() -> None:
     """Have the controller listen where no switch calls, and patience end soon."""
 
     class Deaf(ControllerProcess):
-        def __init__(self, app: str, plan: FabricPlan, directory: Path, *, listen: str) -> None:
-            super().__init__(app, plan, directory, listen=listen.rsplit(":", 1)[0] + ":6654")
+        def __init__(self, app: str, plan: FabricPlan, directory: Path, *, listen: str, **options: Any) -> None:
+            super().__init__(app, plan, directory, listen=listen.rsplit(":", 1)[0] + ":6654", **options)
 
     vars(lab).update(ControllerProcess=Deaf, _READY_TIMEOUT_S=2)
 
@@ -58,8 +59,8 @@ def main() -> None:
     as_planned = lab.fabric_up
 
     @contextmanager
-    def tampered(plan: FabricPlan, application: str) -> Iterator[Lab]:
-        with as_planned(plan, application) as up:
+    def tampered(plan: FabricPlan, *arguments: Any, **options: Any) -> Iterator[Lab]:
+        with as_planned(plan, *arguments, **options) as up:
             TAMPERINGS[tampering](plan)
             yield up
 

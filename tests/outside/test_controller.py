@@ -13,7 +13,8 @@ from typing import TypeAlias
 import pytest
 
 from controllers.channel import Counts
-from testbed.errors import RocelabError, TestbedError
+from controllers.policy import Telemetry
+from testbed.errors import RocelabError, ScenarioError, TestbedError
 from testbed.fabric.build import build_plan
 from testbed.fabric.plan import FabricPlan
 from testbed.outside.controller import ControllerProcess
@@ -165,3 +166,80 @@ def test_ends_when_the_testbed_is_gone(plan: FabricPlan, tmp_path: Path) -> None
         assert channel is not None
         channel.close()  # as the kernel does when this process ends
         assert process.wait(10) == 0
+
+
+# --- policies --------------------------------------------------------------------------------------------------------
+
+POLICIES = Path(__file__).parents[1] / "controllers" / "misbehaving"
+
+
+@contextmanager
+def running_policy(kind: str, plan: FabricPlan, directory: Path, **options: object) -> Iterator[ControllerProcess]:
+    """Run a controller with a policy, without switches; it has loaded both."""
+    with free_address() as address:
+        controller = ControllerProcess(
+            "l3-ecmp", plan, directory, listen=address, policy={"kind": kind, **options}, model_time=True
+        )
+        controller.start()
+        try:
+            controller.wait_hello()
+            yield controller
+        finally:
+            controller.stop()
+
+
+@pytest.mark.usefixtures("flavour")
+def test_a_policy_is_asked_and_answers_in_order(plan: FabricPlan, tmp_path: Path) -> None:
+    with running_policy("static", plan, tmp_path, kmin="10KB", kmax="20KB") as controller:
+        first = controller.ask_policy("on_start", 0)
+        second = controller.ask_policy("on_interval", 50, Telemetry(50, 50).as_json())
+        assert controller.hello is not None
+        assert not controller.hello.sees_flows
+        decision = controller.decision()
+        assert (decision.serial, len(decision.actions), decision.kept) == (first, 20, 0)
+        assert decision.actions[0] == ["SetEcn", "leaf0-eth1", 3, 10_000, 20_000, 0.2]
+        assert (controller.decision().serial, second) == (second, first + 1)
+
+
+@pytest.mark.usefixtures("flavour")
+def test_a_policy_that_sees_flows_says_so(plan: FabricPlan, tmp_path: Path) -> None:
+    with running_policy("reroute", plan, tmp_path) as controller:
+        assert controller.hello is not None
+        assert controller.hello.sees_flows
+
+
+@pytest.mark.usefixtures("flavour")
+def test_a_wrong_option_of_a_users_policy_is_found_at_the_start(plan: FabricPlan, tmp_path: Path) -> None:
+    kind = str(POLICIES / "raises.py")
+    with pytest.raises(ScenarioError, match="'kmni' is not an option of policy"):  # noqa: SIM117 - what raises is entering
+        with running_policy(kind, plan, tmp_path, kmni="3KB"):
+            pass
+
+
+@pytest.mark.usefixtures("flavour")
+def test_a_policy_that_raises_ends_the_run_with_one_line(plan: FabricPlan, tmp_path: Path) -> None:
+    kind = str((POLICIES / "raises.py").relative_to(ROOT))
+    with running_policy(kind, plan, tmp_path) as controller:
+        ports = [["leaf0-eth1", "leaf0", 1, "h0", 10**11, 0, 0, 0.0, {}, [], []]]
+        controller.ask_policy("on_interval", 60_000_000, [60_000_000, 60_000_000, ports])
+        with pytest.raises(TestbedError) as caught:
+            controller.decision()
+    assert f"{caught.value}\n" == (POLICIES / "raises.txt").read_text()
+
+
+@pytest.mark.usefixtures("flavour")
+@pytest.mark.parametrize("hanging", ["while True: pass", "import time; time.sleep(1000)"])
+def test_a_policy_that_hangs_is_found_from_inside_its_process(
+    hanging: str, plan: FabricPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = tmp_path / "hangs.py"
+    policy.write_text(
+        "from controllers.policy import Policy\n\n\nclass Hangs(Policy):\n"
+        f"    def on_start(self, fabric):\n        {hanging}\n"
+    )
+    monkeypatch.setenv("ROCELAB_POLICY_SECONDS", "0.3")
+    with running_policy(str(policy), plan, tmp_path) as controller:
+        controller.ask_policy("on_start", 0)
+        with pytest.raises(TestbedError) as caught:
+            controller.decision()
+    assert str(caught.value) == f"policy {policy}, on_start at 0ps: {policy}:6: it gave no answer within 0.3 s"

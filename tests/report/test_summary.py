@@ -11,16 +11,17 @@ import pytest
 from testbed.measurement.records import Invariant, WallRecord
 from testbed.report.summary import SUMMARY_FILE, as_text, summary, write_summary
 from testbed.scenario.model import Scenario
-from tests.report import examples
+from tests.report import examples, lossless_examples
 
 MANUAL = Path(__file__).parents[2] / "docs" / "summary.md"
-KEYED_BY_NAMES = {"nic", "ports", "stall_ps_by_rank", "by_reason", "by_port", "versions"}
+KEYED_BY_NAMES = {"nic", "ports", "switches", "stall_ps_by_rank", "by_reason", "by_port", "versions"}
 """Mappings whose keys are names of the run: hosts, ports, reasons, programs."""
+EXAMPLES = {**examples.ALL, **lossless_examples.ALL}
 
 
-@pytest.fixture(params=examples.ALL)
+@pytest.fixture(params=EXAMPLES)
 def result(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return summary(examples.ALL[request.param]())
+    return summary(EXAMPLES[request.param]())
 
 
 def keys_of(value: Any, key: str = "") -> set[str]:
@@ -29,22 +30,22 @@ def keys_of(value: Any, key: str = "") -> set[str]:
         return set().union(*(keys_of(item, key) for item in value))
     if not isinstance(value, dict) or key == "scenario":
         return set()
-    named = key in KEYED_BY_NAMES
+    named = key in KEYED_BY_NAMES or all(re.fullmatch("[0-7]|pause", name) for name in value)
     below = [keys_of(item, "" if named else name) for name, item in value.items()]
-    return set().union(() if named else set(value), *below)
+    return set().union(() if named else {re.sub("prio[0-7]", "prio<p>", name) for name in value}, *below)
 
 
 def test_every_key_is_documented(result: dict[str, Any]) -> None:
-    documented = set(re.findall(r"`([a-z_]+)(?:\[\])?`", MANUAL.read_text(encoding="utf-8")))
+    documented = set(re.findall(r"`([a-z_<>]+)(?:\[\])?`", MANUAL.read_text(encoding="utf-8")))
     assert keys_of(result) <= documented
 
 
 def test_what_the_manual_names_first_is_there() -> None:
-    result = summary(examples.lossy())
-    flows = summary(examples.flows())["flows"][0]
+    known = set().union(*(keys_of(summary(example())) for example in EXAMPLES.values()))
+    nics = set().union(*(summary(example())["nic"]["h0-eth0"] for example in EXAMPLES.values()))
     rows = re.findall(r"^\| (`.*?) \|", MANUAL.read_text(encoding="utf-8"), re.MULTILINE)
-    named = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
-    assert named <= keys_of(result) | set(flows)
+    named = {name for row in rows for name in re.findall(r"`([a-z_<>]+)(?:\[\])?`", row)}
+    assert named - known - nics == set()
 
 
 def test_it_is_json_with_numbers_that_add_up(result: dict[str, Any]) -> None:
@@ -151,3 +152,117 @@ def test_it_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(OSError, match="no space left"):
         write_summary(tmp_path, summary(examples.lossy()))
     assert path.read_text(encoding="utf-8") == as_text(result)  # the earlier one is still whole
+
+
+# --- traffic classes -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", examples.ALL)
+def test_without_traffic_classes_there_are_no_counters_of_them_and_totals_of_zero(name: str) -> None:
+    result = summary(examples.ALL[name]())
+    assert not {"switches", "pauses", "congestion", "control"} & result.keys()
+    assert {"ecn_marked_packets", "pfc_xoff_tx"}.isdisjoint(result["ports"]["h0-eth0"])
+    assert set(result["totals"].values()) == {0}
+
+
+def test_totals_are_sums() -> None:
+    result = summary(lossless_examples.marked())
+    assert result["totals"] == {
+        "ecn_marked_packets": 1940,
+        "ecn_marked_received": 1940,
+        "cnps_sent": 12,
+        "cnps_handled": 12,
+        "cnps_ignored": 0,
+        "pauses": 40,
+        "pfc_xoff_tx": 25 + 3 + 12,
+        "pfc_xon_tx": 25 + 3 + 12,
+        "pfc_xoff_rx": 25 + 3 + 12,
+        "pfc_xon_rx": 25 + 3 + 12,
+        "pfc_pause_duration_ps": (525 + 41 + 87) * 10**6 + 1234,
+        "pause_storms": 0,
+        "watchdog_storms": 0,
+        "deadlocks": 0,
+        "credit_wait_ps": 0,
+        "out_of_sequence": 0,
+        "packet_seq_err": 0,
+        "local_ack_timeout_err": 0,
+    }
+    for counter in ("pfc_xoff_tx", "pfc_xoff_rx", "pfc_pause_duration_ps"):
+        assert result["totals"][counter] == sum(port[counter] for port in result["ports"].values())
+
+
+def test_marks_of_rules_count_as_marks_too() -> None:
+    assert summary(lossless_examples.tight())["totals"]["ecn_marked_packets"] == 5
+
+
+def test_storms_and_deadlocks_are_counted() -> None:
+    storms, deadlocks = (
+        summary(example())["totals"] for example in (lossless_examples.storm, lossless_examples.deadlock)
+    )
+    assert (storms["pause_storms"], storms["watchdog_storms"], storms["deadlocks"]) == (1, 2, 0)
+    assert (deadlocks["pause_storms"], deadlocks["watchdog_storms"], deadlocks["deadlocks"]) == (0, 0, 1)
+
+
+def test_queues_groups_and_pauses_of_a_port() -> None:
+    ports = summary(lossless_examples.marked())["switches"]["leaf0"]["ports"]
+    assert list(ports["leaf0-eth1"]["queues"]) == list(ports["leaf0-eth2"]["queues"]) == ["3"]
+    queue = ports["leaf0-eth1"]["queues"]["3"]
+    assert (queue["peak_bytes"], queue["ecn_marked_packets"], queue["dropped"]) == (421 * 1024, 1940, 0)
+    assert ports["leaf0-eth5"]["pauses"]["3"]["out_pfc"] == 25
+    group = ports["leaf0-eth5"]["groups"]["3"]
+    assert (group["headroom_peak_bytes"], group["headroom_limit_bytes"]) == (24_930, 31_236)
+
+
+def test_headroom_that_is_needed_is_what_auto_gives() -> None:
+    """100 Gb/s, 500 ns of delay, MTU 4096, 500 ns of response: the bytes of 2 delays, a frame, a pause frame and the
+    response, as frames without their overhead of 24 bytes on the wire, and the frame that crossed and the one begun."""
+    frame = 14 + 20 + 8 + 12 + 16 + 4096 + 4 + 4
+    wire = frame + 24
+    window = (2 * 500_000 + 500_000) * 100 // 8000 + wire + 84
+    needed = window - 24 * -(-window // wire) + 2 * frame
+    group = summary(lossless_examples.tight())["switches"]["leaf0"]["ports"]["leaf0-eth2"]["groups"]["3"]
+    assert (group["headroom_limit_bytes"], group["by_reason"]) == (8192, {"headroom_full": 30})
+    assert abs(group["headroom_needed_bytes"] - needed) <= 2
+
+
+def test_ethtool_names_of_pfc_and_of_pause() -> None:
+    """XON frames are pause frames, too; durations are whole microseconds."""
+    by_priority = summary(lossless_examples.marked())["nic"]["h1-eth0"]
+    assert {name: value for name, value in by_priority.items() if "pause" in name} == {
+        "rx_prio3_pause": 24,
+        "rx_prio3_pause_duration": 87,
+        "rx_prio3_pause_transition": 12,
+        "tx_prio3_pause": 0,
+    }
+    of_link = summary(lossless_examples.tight())["nic"]["h1-eth0"]
+    assert {name: value for name, value in of_link.items() if "pause" in name} == {
+        "rx_global_pause": 10,
+        "rx_global_pause_duration": 1000,
+        "rx_global_pause_transition": 5,
+        "tx_global_pause": 0,
+    }
+
+
+def test_pause_stops_all_priorities_at_once_and_counts_once() -> None:
+    assert summary(lossless_examples.tight())["ports"]["h1-eth0"]["pfc_pause_duration_ps"] == 10**9
+
+
+def test_the_tree_of_pauses_has_the_whole_chain() -> None:
+    (found,) = summary(lossless_examples.marked())["pauses"]["roots"]
+    assert (found["port"], found["kind"], found["pauses"]) == ("leaf0-eth1", "congestion", 40)
+    assert found["paused_ports"] == ["h1-eth0", "leaf1-eth5", "spine0-eth1"]
+    assert found["branches"][0]["branches"][0]["paused"] == "leaf1-eth5"
+
+
+def test_reasons_of_classes_are_there_when_nothing_was_lost() -> None:
+    reasons = summary(lossless_examples.quiet())["drops"]["by_reason"]
+    of_classes = {"egress_threshold", "headroom_full", "ingress_threshold", "pfc_watchdog", "wred"}
+    assert of_classes <= reasons.keys()
+    assert set(reasons.values()) == {0}
+    assert of_classes.isdisjoint(summary(examples.clean())["drops"]["by_reason"])
+
+
+def test_congestion_control_of_each_queue_pair() -> None:
+    found = summary(lossless_examples.marked())["congestion"]
+    assert (found["kind"], found["lowest"]) == ("dcqcn", {"rate_bps": 5 * 10**9})
+    assert found["queue_pairs"][0]["at_end"] == {"rate_bps": 8 * 10**10, "target_bps": 9 * 10**10, "alpha": 0.333333}

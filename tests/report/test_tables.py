@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from testbed.report.tables import TABLES, write_tables
-from tests.report import examples
+from tests.report import examples, lossless_examples
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -54,6 +54,27 @@ def test_flows_and_ports(tmp_path: Path) -> None:
     assert (ports[0]["rate_bps"], ports[0]["peer"], ports[0]["dropped_frames"]) == (100 * 10**9, "leaf0", 0)
 
 
+def test_queues_pauses_and_rates(tmp_path: Path) -> None:
+    measured = lossless_examples.marked()
+    write_tables(tmp_path, measured)
+    queues, pauses, rates = (read(tmp_path / f"{name}.parquet") for name in ("queues", "pauses", "rates"))
+    busy = next(row for row in queues if row["port"] == "leaf0-eth1" and row["priority"] == 3)
+    assert (busy["switch"], busy["peak_bytes"], busy["ecn_marked_packets"]) == ("leaf0", 421 * 1024, 1940)
+    assert (busy["headroom_limit_bytes"], busy["group_dropped_frames"]) == (31_236, 0)
+    assert measured.pauses is not None
+    assert len(pauses) == len(measured.pauses.pauses) == 40
+    assert pauses[0] == {
+        "start_ps": 5_000_000, "end_ps": 5_001_000, "sender": "leaf0-eth5", "paused": "spine0-eth1", "priority": 3,
+        "refreshes": 0, "root": "leaf0-eth1", "depth": 0,
+    }  # fmt: skip
+    assert [(row["time_ps"], row["what"], row["value"]) for row in rates] == [(7, "rate_bps", 5e9), (7, "alpha", 0.5)]
+
+
+def test_queues_that_nothing_came_to_are_left_out(tmp_path: Path) -> None:
+    write_tables(tmp_path, lossless_examples.marked())
+    assert {row["priority"] for row in read(tmp_path / "queues.parquet")} == {3}
+
+
 def test_a_table_without_rows_is_not_written(tmp_path: Path) -> None:
     paths = write_tables(tmp_path, examples.clean())
     assert [path.name for path in paths] == ["ports.parquet", "steps.parquet", "waits.parquet"]
@@ -81,6 +102,15 @@ def test_numbers_have_their_unit_in_the_name() -> None:
         "piece",
         "qp",
         "psn",
+        "priority",
+        "out_packets",
+        "ecn_marked_packets",
+        "queue_dropped_frames",
+        "group_dropped_frames",
+        "refreshes",
+        "depth",
+        "queue_pair",
+        "value",
     }
     numbers = {c.name for columns, _ in TABLES.values() for c in columns if c.kind in ("integer", "number")}
     assert all(name.endswith(("_ps", "_bytes", "_bps", "_gbps")) for name in numbers - counted)

@@ -14,9 +14,10 @@ from testbed.report.style import PIPE_WIDTH, Signs, console_for, count, microsec
 from testbed.report.summary import summary
 from testbed.report.text import print_json, print_quiet, print_report
 from tests.conftest import GoldenCheck
-from tests.report import examples
+from tests.report import examples, lossless_examples
 
 GOLDEN = Path(__file__).parent
+EXAMPLES = {**examples.ALL, **lossless_examples.ALL}
 FILES = ("summary.json", "capture.pcapng", "drops.parquet", "ports.parquet", "steps.parquet", "waits.parquet")
 
 
@@ -33,20 +34,21 @@ def printed(result: dict[str, Any], width: int = 80, encoding: str = "utf-8", *,
 
 
 @pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("name", examples.ALL)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_report(name: str, width: int, golden: GoldenCheck) -> None:
-    golden(GOLDEN / f"{name}-{width}.txt", printed(summary(examples.ALL[name]()), width))
+    golden(GOLDEN / f"{name}-{width}.txt", printed(summary(EXAMPLES[name]()), width))
 
 
 def test_report_in_ascii(golden: GoldenCheck) -> None:
     text = printed(summary(examples.lossy()), 80, "ascii")
     golden(GOLDEN / "lossy-ascii.txt", text)
+    golden(GOLDEN / "marked-ascii.txt", printed(summary(lossless_examples.marked()), 80, "ascii"))
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
-@pytest.mark.parametrize("name", examples.ALL)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_no_line_is_longer_than_the_terminal_or_padded(name: str, width: int) -> None:
-    lines = printed(summary(examples.ALL[name]()), width).splitlines()
+    lines = printed(summary(EXAMPLES[name]()), width).splitlines()
     assert max(len(line) for line in lines) <= width
     assert all(line == line.rstrip() for line in lines)
 

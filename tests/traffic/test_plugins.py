@@ -1,6 +1,10 @@
+from typing import get_args
+
 import pytest
 
 from testbed.errors import ScenarioError
+from testbed.scenario.congestion import CongestionOptions
+from traffic.nic.congestion import congestion_controls
 from traffic.nic.recovery import loss_recoveries
 from traffic.nic.recovery.go_back_n import GoBackN
 from traffic.plugins import Registry
@@ -9,6 +13,13 @@ from traffic.plugins import Registry
 def test_plug_ins_are_found_by_name_without_a_list() -> None:
     assert loss_recoveries["go-back-n"] is GoBackN
     assert "go-back-n" in loss_recoveries.names()
+
+
+def test_every_congestion_control_has_a_section_and_every_section_one() -> None:
+    sections = get_args(get_args(CongestionOptions)[0])
+    kinds = {str(get_args(section.model_fields["kind"].annotation)[0]) for section in sections}
+    assert set(congestion_controls.names()) == kinds == {"none", "dcqcn", "dctcp"}
+    assert all(congestion_controls[name].kind == name for name in kinds)
 
 
 def test_unknown_name_with_a_near_one() -> None:

@@ -23,14 +23,20 @@ from traffic.results import FlowResult, gbps
 
 
 def flows_of(work: Flows, plan: FabricPlan) -> tuple[Flow, ...]:
-    """Return the flows of a checked `work`: those listed, or every host to the next for the pattern ``ring``."""
+    """Return the flows of a checked `work`: those listed, or those of its pattern.
+
+    ``ring`` is every host to the next; ``all-to-all`` is also every host to the second next, and so on around: so that
+    no two hosts begin with the same destination.
+    """
     if work.pattern == "listed":
         return work.flows
     assert work.size is not None, "a checked pattern has a size"
     names = [host.name for host in plan.hosts]
+    furthest = 1 if work.pattern == "ring" else len(names) - 1
     return tuple(
-        Flow.model_construct(source=source, destination=destination, size=work.size, start=0)
-        for source, destination in zip(names, names[1:] + names[:1], strict=True)
+        Flow.model_construct(source=source, destination=names[(index + step) % len(names)], size=work.size, start=0)
+        for step in range(1, furthest + 1)
+        for index, source in enumerate(names)
     )
 
 

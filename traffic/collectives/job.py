@@ -78,6 +78,11 @@ class Job(ABC):
     def _look_for_end(self) -> None:
         self.done = self.done or (self._arrived and not self._communicator.outstanding)
 
+    def give_up(self, reason: str) -> None:
+        """End the job where it is, failed for `reason`: the fabric will not carry its data any more."""
+        self._communicator.close()
+        self._fail(reason)
+
     def _fail(self, reason: str) -> None:
         """A QP failed. After the last data this still is a failure: the sender never learnt that it had arrived."""
         self.failure = reason

@@ -37,7 +37,7 @@ def connect(nic_a: Nic, nic_b: Nic, settings: TransportOptions, source_port: int
     qp_a, qp_b = nic_a.create_queue_pair(settings), nic_b.create_queue_pair(settings)
     for qp, other in ((qp_a, qp_b), (qp_b, qp_a)):
         qp.handle(QpEvent.TO_INIT)
-        qp.ready_to_receive(Peer(other.number, other.nic.ip, source_port))
+        qp.ready_to_receive(Peer(other.number, other.nic.ip, source_port, other.nic.mac))
     for qp in (qp_a, qp_b):
         qp.handle(QpEvent.TO_RTS)
     return qp_a, qp_b

@@ -17,12 +17,13 @@ class NicCounters:
         out_of_sequence: requests that arrived beyond the expected PSN.
         duplicate_request: requests that arrived again.
         out_of_buffer: requests that found no posted receive.
-        np_ecn_marked_roce_packets: packets that arrived with CE. np_cnp_sent: congestion notifications answered.
+        np_ecn_marked_roce_packets: packets that arrived with CE, acknowledgements included. np_cnp_sent: congestion
+            notifications handed to the port.
         resp_*: requests that could not be carried out; receives completed with an error, flushed ones apart.
     Of the requester:
         packet_seq_err: NAKs for a PSN sequence error that the retry limit allowed.
         local_ack_timeout_err, rnr_nak_retry_err: the same of timeouts and of RNR NAKs.
-        rp_cnp_handled, rp_cnp_ignored: congestion notifications that a congestion control acted on, or nobody.
+        rp_cnp_handled, rp_cnp_ignored: congestion notifications that a congestion control heard of, or nobody.
         req_*: requests that the peer refused; sends completed with an error, flushed ones apart.
     Of the port:
         rx_icrc_encapsulated: RoCE packets dropped for a wrong ICRC.
@@ -31,7 +32,8 @@ class NicCounters:
         sent_data_packets: request packets, retransmissions included; retransmitted_packets: those sent before.
         received_data_packets: request packets for a QP that takes them.
         rx_malformed, rx_wrong_address, rx_unknown_qp, rx_qp_not_ready: RoCE packets dropped, by reason.
-        rx_other_frames: frames that are not RoCE. peak_control_frames: the most ACKs and NAKs that ever waited to go.
+        rx_other_frames: frames that are not RoCE. peak_control_frames: the most ACKs, NAKs and CNPs that ever waited to
+        go.
     """
 
     out_of_sequence: int = 0

@@ -1,7 +1,8 @@
 """What a plug-in of a queue pair can hear: hooks named for what happened, which by default do nothing.
 
-Loss recovery (`traffic.nic.recovery`) decides what is sent again; congestion control decides when the next packet may
-go, by setting the requester's `not_before_ps`: the NIC's scheduler leaves a QP out until then.
+Loss recovery (`traffic.nic.recovery`) decides what is sent again. Congestion control (`traffic.nic.congestion`) decides
+when the next packet may go, by setting the requester's `not_before_ps`: the NIC's scheduler leaves a QP out until then;
+or how many may be on their way, by setting its `window`.
 """
 
 from typing import TYPE_CHECKING
@@ -20,6 +21,9 @@ class Hooks:
 
     def on_ack(self, requester: "Requester", now: int) -> None:
         """Packets before `requester.unacknowledged` have newly been acknowledged."""
+
+    def on_ecn_echo(self, requester: "Requester", packets: int, now: int) -> None:
+        """Of the packets that are about to be acknowledged, `packets`, all of them, were marked; `on_ack` follows."""
 
     def on_nak(self, requester: "Requester", sequence: int, now: int) -> None:
         """The responder misses the packet `sequence`, and has everything before it."""

@@ -2,34 +2,41 @@
 
     queue pairs --> ring, one packet each in turn --\\
                                                      >--> dequeue() --> transmitter
-    ACKs and NAKs --> control queue, goes first ----/
+    ACKs, NAKs, CNPs --> control queue, goes first -/
 
-    receive(frame) --> RoCE with a right ICRC --> its queue pair: requester (ACK, NAK) or responder (requests)
+    receive(frame) --> RoCE with a right ICRC --> its queue pair: requester (ACK, NAK), responder (requests),
+                   |                              congestion control (CNP), notification point (marked requests)
                    \\-> anything else --> `on_other_frame`: the host's kernel, in a run that has one
 
 The link pulls: its transmitter asks for the next frame when the wire is free, so the round robin is exact and nothing
 waits in a queue behind the scheduler. A QP that may not send yet (RNR wait, or a rate) is out of the ring until its
 time.
 
-Known limits: processing takes no time; host memory and PCIe are never the bottleneck; ACKs always go before data.
+A priority that the transmitter says is paused (`paused_mask`) is skipped: what the scheduler comes upon of it, control
+frames and QPs alike, is laid aside, and goes back to the head of its queue when the pause is over. So a pause costs
+each frame and QP one look, and nothing at all while there is none.
+
+Known limits: processing takes no time; host memory and PCIe are never the bottleneck; ACKs and CNPs always go before
+data, in the order in which they were made.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from ipaddress import ip_address
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from testbed.engine.frame import Frame
 from testbed.engine.loop import EventLoop
 from testbed.engine.reasons import ICRC
 from testbed.fabric import plan
 from testbed.scenario.model import TransportOptions
+from traffic.nic.congestion import CongestionSample, CongestionStatistics
 from traffic.nic.counters import NicCounters, snapshot
 from traffic.nic.queue_pair import QueuePair
 from traffic.nic.requester import Requester
 from traffic.nic.verbs import MemoryRegion
 from traffic.wire.opcodes import Opcode
-from traffic.wire.packet import MalformedPacket, RocePacket, parse
+from traffic.wire.packet import CONGESTION_EXPERIENCED, MalformedPacket, RocePacket, parse
 
 FIRST_QUEUE_PAIR = 17
 """Numbers below are special (QP 0 and 1: management) or kept free, as NICs do."""
@@ -41,7 +48,8 @@ _IPV6_ADDRESSES = slice(22, 54)
 _ACKNOWLEDGE = int(Opcode.ACKNOWLEDGE)
 _LAST_REQUEST = int(Opcode.RDMA_WRITE_ONLY_WITH_IMMEDIATE)
 _CNP = int(Opcode.CNP)
-_CONGESTION_EXPERIENCED = 3
+_ONE_PRIORITY = bytes(256)
+"""Of a network without traffic classes: whatever the IP byte, the priority is 0."""
 
 # Why a NIC drops a RoCE packet, beside ICRC; each has its counter.
 MALFORMED = "malformed"
@@ -56,11 +64,25 @@ DropHandler = Callable[[str, str, Frame], None]
 class Transmitter(Protocol):
     """The sending side of the NIC's link (`testbed.engine.transmitter`)."""
 
+    rate_bps: int
+    paused_mask: int
+    """Bit p is set while priority p must not be sent. When that ends, the transmitter asks for a frame by itself."""
+
     def kick(self) -> None:
         """The NIC has something to send: ask for it as soon as the wire is free."""
 
 
 class _NoTransmitter:
+    paused_mask = 0
+
+    @property
+    def rate_bps(self) -> int:
+        raise RuntimeError("expected a NIC with a link; call `attach` before a QP with congestion control is made")
+
+    @rate_bps.setter
+    def rate_bps(self, rate_bps: int) -> None:
+        raise RuntimeError(f"expected a NIC with a link, found a rate of {rate_bps} bit/s for none")
+
     def kick(self) -> None:
         raise RuntimeError("expected a NIC with a link; call `attach` before anything is posted")
 
@@ -72,16 +94,25 @@ class Nic:
         name, mac, gateway_mac: as planned. ip: the address that RoCE uses.
         regions: registered memory by rkey. queue_pairs: by number. counters: live; `statistics` is a snapshot.
         on_other_frame: called with every frame that is not RoCE.
+        priority_by_traffic_class: the priority for each value of the IP byte (`testbed.engine.classes`).
+        congestion_samples: where QPs made from now on note every change of their congestion control; None: nowhere.
     """
 
     __slots__ = (
-        "_addresses", "_control", "_next_address", "_return_handler", "_ring", "_transmitter", "counters",
-        "gateway_mac", "ip", "ip_version", "loop", "mac", "name", "on_drop", "on_other_frame",
-        "peak_control_frames", "queue_pairs", "regions",
+        "_addresses", "_control", "_held_control", "_held_mask", "_held_requesters", "_next_address",
+        "_return_handler", "_ring", "_transmitter", "congestion_samples", "counters", "gateway_mac", "ip", "ip_version",
+        "loop", "mac", "name", "on_drop", "on_other_frame", "peak_control_frames",
+        "priority_by_traffic_class", "queue_pairs", "regions",
     )  # fmt: skip
 
     def __init__(
-        self, planned: plan.Nic, loop: EventLoop, *, ip_version: int = 4, on_drop: DropHandler | None = None
+        self,
+        planned: plan.Nic,
+        loop: EventLoop,
+        *,
+        ip_version: int = 4,
+        on_drop: DropHandler | None = None,
+        priority_by_traffic_class: Sequence[int] = _ONE_PRIORITY,
     ) -> None:
         self.name = planned.name
         self.mac = planned.mac
@@ -95,16 +126,27 @@ class Nic:
         self.on_other_frame: Callable[[Frame], None] = _ignore
         self.on_drop = on_drop
         self.peak_control_frames = 0
+        self.priority_by_traffic_class = priority_by_traffic_class
+        self.congestion_samples: list[CongestionSample] | None = None
         self._addresses = _IPV4_ADDRESSES if ip_version == 4 else _IPV6_ADDRESSES
         self._next_address = _FIRST_ADDRESS
         self._transmitter: Transmitter = _NoTransmitter()
-        self._control: deque[bytes] = deque()
+        self._control: deque[Frame] = deque()
         self._ring: deque[Requester] = deque()
+        # What waits for the end of a pause, and the priorities of all of it as bits.
+        self._held_control: deque[Frame] = deque()
+        self._held_requesters: deque[Requester] = deque()
+        self._held_mask = 0
         self._return_handler = self._return_to_ring
 
     def attach(self, transmitter: Transmitter) -> None:
         """Send by `transmitter`, whose source this NIC is."""
         self._transmitter = transmitter
+
+    @property
+    def rate_bps(self) -> int:
+        """The rate of the NIC's link. Raises RuntimeError before `attach`."""
+        return self._transmitter.rate_bps
 
     # --- what an application asks for ---------------------------------------------------------------------------------
 
@@ -133,6 +175,11 @@ class Nic:
         self.counters.peak_control_frames = self.peak_control_frames
         return snapshot(self.counters)
 
+    def congestion_statistics(self) -> list[CongestionStatistics]:
+        """Return how the congestion control of each QP stands now; QPs without one are left out."""
+        controls = [qp.congestion for qp in self.queue_pairs.values()]
+        return [control.statistics(self.loop.now) for control in controls if control is not None]
+
     # --- sending ------------------------------------------------------------------------------------------------------
 
     def schedule(self, requester: Requester) -> None:
@@ -141,24 +188,32 @@ class Nic:
         self._ring.append(requester)
         self._transmitter.kick()
 
-    def send_control(self, frame: bytes) -> None:
-        """Send an ACK or NAK before all data."""
+    def send_control(self, data: bytes, priority: int = 0) -> None:
+        """Send an ACK, a NAK or a CNP before all data."""
         control = self._control
-        control.append(frame)
-        if len(control) > self.peak_control_frames:
-            self.peak_control_frames = len(control)
+        control.append(Frame(data, priority=priority))
+        waiting = len(control) + len(self._held_control)
+        if waiting > self.peak_control_frames:
+            self.peak_control_frames = waiting
         self._transmitter.kick()
 
     def dequeue(self) -> Frame | None:
         """Hand the next frame to the wire: a control frame, else a packet of the next QP in turn; None when there is
-        none.
+        none. Nothing whose priority is paused.
         """
-        counters = self.counters
-        if self._control:
-            data = self._control.popleft()
+        paused = self._transmitter.paused_mask
+        if self._held_mask & ~paused:
+            self._release(paused)
+        control, counters = self._control, self.counters
+        while control:
+            frame = control.popleft()
+            if paused >> frame.priority & 1:
+                self._held_control.append(frame)
+                self._held_mask |= 1 << frame.priority
+                continue
             counters.tx_vport_rdma_unicast_packets += 1
-            counters.tx_vport_rdma_unicast_bytes += len(data)
-            return Frame(data)
+            counters.tx_vport_rdma_unicast_bytes += len(frame.data)
+            return frame
         ring = self._ring
         while ring:
             requester = ring.popleft()
@@ -166,20 +221,47 @@ class Nic:
                 requester.scheduled = False
             elif requester.not_before_ps > self.loop.now:
                 self.loop.at(requester.not_before_ps, self._return_handler, requester)
+            elif paused >> requester.priority & 1:
+                self._held_requesters.append(requester)
+                self._held_mask |= 1 << requester.priority
             else:
                 data = requester.emit_next()
-                if requester.next_sequence < requester.send_limit:
-                    ring.append(requester)
-                else:
-                    requester.scheduled = False
                 counters.tx_vport_rdma_unicast_packets += 1
                 counters.tx_vport_rdma_unicast_bytes += len(data)
-                return Frame(data, is_data=True)
+                self._take_turn(requester)
+                return Frame(data, is_data=True, priority=requester.priority)
         return None
+
+    def _take_turn(self, requester: Requester) -> None:
+        """`requester` has just sent: to the end of the ring, or out of it if it has nothing more or must wait."""
+        if requester.next_sequence >= requester.send_limit:
+            requester.scheduled = False
+        elif requester.not_before_ps > self.loop.now:
+            self.loop.at(requester.not_before_ps, self._return_handler, requester)
+        else:
+            self._ring.append(requester)
 
     def has_more(self) -> bool:
         """Return whether `dequeue` may have a frame."""
+        paused = self._transmitter.paused_mask
+        if paused or self._held_mask:
+            return self._has_unpaused(paused)
         return bool(self._control or self._ring)
+
+    # --- pauses -------------------------------------------------------------------------------------------------------
+
+    def _has_unpaused(self, paused: int) -> bool:
+        return (
+            bool(self._held_mask & ~paused)
+            or any(not paused >> frame.priority & 1 for frame in self._control)
+            or any(not paused >> requester.priority & 1 for requester in self._ring)
+        )
+
+    def _release(self, paused: int) -> None:
+        """Put back, ahead of what came later, whatever was laid aside and is not paused any more."""
+        self._held_mask &= paused
+        _put_back(self._held_control, self._control, paused)
+        _put_back(self._held_requesters, self._ring, paused)
 
     def _return_to_ring(self, requester: Requester) -> None:
         """A QP's time has come; `dequeue` looks whether it still has something to send."""
@@ -220,22 +302,25 @@ class Nic:
         if data[self._addresses] != qp.peer_addresses:
             counters.rx_wrong_address += 1
             return WRONG_ADDRESS
-        if packet.ecn == _CONGESTION_EXPERIENCED:
-            counters.np_ecn_marked_roce_packets += 1
         opcode = packet.opcode
+        if packet.ecn == CONGESTION_EXPERIENCED:
+            counters.np_ecn_marked_roce_packets += 1
+            if opcode <= _LAST_REQUEST and qp.takes_requests and qp.notification is not None:
+                qp.notification.on_marked()
         if opcode <= _LAST_REQUEST and qp.takes_requests:
             counters.received_data_packets += 1
             qp.responder.on_request(packet)
         elif opcode == _ACKNOWLEDGE and qp.takes_responses:
             qp.requester.on_response(packet)
         elif opcode == _CNP and qp.takes_responses:
-            self._on_cnp(qp.requester)
+            self._on_cnp(qp)
         else:
             counters.rx_qp_not_ready += 1
             return QP_NOT_READY
         return None
 
-    def _on_cnp(self, requester: Requester) -> None:
+    def _on_cnp(self, qp: QueuePair) -> None:
+        requester = qp.requester
         if requester.congestion is None:
             self.counters.rp_cnp_ignored += 1
         else:
@@ -249,3 +334,19 @@ class Nic:
 
 def _ignore(_frame: Frame) -> None:
     """A host without a kernel behind its NIC: counted as `rx_other_frames`, and no more."""
+
+
+class _Prioritised(Protocol):
+    @property
+    def priority(self) -> int: ...
+
+
+_P = TypeVar("_P", bound=_Prioritised)
+
+
+def _put_back(held: deque[_P], queue: deque[_P], paused: int) -> None:
+    """Move what is not paused from `held` to the head of `queue`, in its order."""
+    still_held = [each for each in held if paused >> each.priority & 1]
+    queue.extendleft(each for each in reversed(held) if not paused >> each.priority & 1)
+    held.clear()
+    held.extend(still_held)

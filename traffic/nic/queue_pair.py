@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from testbed.scenario.model import TransportOptions
+from traffic.nic.congestion import CongestionControl, congestion_controls, feedback_of
+from traffic.nic.notification import EchoingResponder, NotificationPoint
 from traffic.nic.recovery import loss_recoveries
 from traffic.nic.requester import Requester
 from traffic.nic.responder import Responder
@@ -23,16 +25,22 @@ from traffic.wire.template import FrameTemplate
 if TYPE_CHECKING:
     from traffic.nic.nic import Nic
 
+_ECN_BITS = 3
+
 CompletionHandler = Callable[[WorkCompletion], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The other end: its QP's number and IP address, and the UDP source port that this end's packets carry."""
+    """The other end: its QP's number and IP address, and the UDP source port that this end's packets carry.
+
+    `mac` is its NIC's address: what packets are sent to where no router stands between (`plan.Nic.gateway_mac`).
+    """
 
     queue_pair: int
     ip: str
     source_port: int
+    mac: str = ""
 
 
 class QueuePair:
@@ -42,11 +50,15 @@ class QueuePair:
         number: what the peer's packets name it by. state: see `traffic.nic.states`. peer: None until RTR.
         on_completion: called with every `WorkCompletion`, in order; at first it appends to `completions`.
         takes_requests, takes_responses: what the state's row says about packets, for the NIC's receive path.
+        priority, answer_priority: of this end's data, and of its ACKs and NAKs.
+        congestion: reacts to what this end's packets meet; None when nothing does. notification: answers the peer's
+            marked packets with CNPs; None when nothing does.
     """
 
     __slots__ = (
-        "_recovery", "_takes_receives", "_takes_sends", "completions", "emit", "nic", "number", "on_completion",
-        "peer", "peer_addresses", "requester", "responder", "settings", "state", "takes_requests", "takes_responses",
+        "_feedback", "_recovery", "_takes_receives", "_takes_sends", "answer_priority", "completions", "congestion",
+        "emit", "emit_answer", "nic", "notification", "number", "on_completion", "peer", "peer_addresses", "priority",
+        "requester", "responder", "settings", "state", "takes_requests", "takes_responses",
     )  # fmt: skip
 
     def __init__(self, nic: Nic, number: int, settings: TransportOptions, recovery: str = "go-back-n") -> None:
@@ -60,11 +72,28 @@ class QueuePair:
         self.completions: deque[WorkCompletion] = deque()
         self.on_completion: CompletionHandler = self.completions.append
         self._recovery = recovery
+        self._feedback = feedback_of(settings.congestion)
+        self.priority = nic.priority_by_traffic_class[settings.traffic_class]
+        self.answer_priority = nic.priority_by_traffic_class[self._answer_traffic_class()]
         self._start_afresh()
 
     def _start_afresh(self) -> None:
-        self.requester = Requester(self, loss_recoveries[self._recovery]())
-        self.responder = Responder(self)
+        self.congestion = self._congestion_control()
+        self.requester = Requester(self, loss_recoveries[self._recovery](), self.congestion)
+        if self.congestion is not None:
+            self.congestion.on_start(self.requester)
+        self.responder = EchoingResponder(self) if self._feedback.echo else Responder(self)
+        interval_ps = self._feedback.cnp_interval_ps
+        self.notification = None if interval_ps is None else NotificationPoint(self, interval_ps)
+
+    def _congestion_control(self) -> CongestionControl | None:
+        options = self.settings.congestion
+        if options is None:
+            return None
+        control = congestion_controls[options.kind].make(options, self.nic.rate_bps)
+        if control is not None:
+            control.record(self.nic.name, self.number, self.nic.congestion_samples)
+        return control
 
     def __repr__(self) -> str:
         return f"QP {self.number} of {self.nic.name} ({self.state.value})"
@@ -93,17 +122,28 @@ class QueuePair:
         self.handle(QpEvent.TO_RTR)
         self.peer = peer
         self.peer_addresses = self.nic.addresses_from(peer.ip)
-        template = FrameTemplate(
+        traffic_class, of_answers = self.settings.traffic_class, self._answer_traffic_class()
+        self.emit = self.template(traffic_class).emit
+        self.emit_answer = self.emit if of_answers == traffic_class else self.template(of_answers).emit
+        self.requester.use(self.emit)
+
+    def _answer_traffic_class(self) -> int:
+        """The IP byte of ACKs and NAKs: that of the data, unless they have a DSCP of their own."""
+        traffic_class, dscp = self.settings.traffic_class, self.settings.ack_dscp
+        return traffic_class if dscp is None else dscp << 2 | traffic_class & _ECN_BITS
+
+    def template(self, traffic_class: int) -> FrameTemplate:
+        """Return a template for frames to the peer, which must be known, with `traffic_class` in their IP header."""
+        assert self.peer is not None
+        return FrameTemplate(
             source_mac=self.nic.mac,
-            destination_mac=self.nic.gateway_mac,
+            destination_mac=self.nic.gateway_mac or self.peer.mac,
             source_ip=self.nic.ip,
-            destination_ip=peer.ip,
-            source_port=peer.source_port,
-            destination_qp=peer.queue_pair,
-            traffic_class=self.settings.traffic_class,
+            destination_ip=self.peer.ip,
+            source_port=self.peer.source_port,
+            destination_qp=self.peer.queue_pair,
+            traffic_class=traffic_class,
         )
-        self.emit = template.emit
-        self.requester.use(template.emit)
 
     def reset(self) -> None:
         """Forget the peer and all work, without completions, as after creation."""

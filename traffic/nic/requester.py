@@ -10,7 +10,8 @@ A message waits in `_waiting` until its last packet is sent, then in `_in_flight
 is moving messages from one to the other and setting `next_sequence`: offsets follow from the sequence alone, and
 payload is read again from the application's memory.
 
-Acknowledgements are asked for with every `ack_every`-th packet of a message and its last. While one is due, the local
+Acknowledgements are asked for with every `ack_every`-th packet of a message, its last, and the last that may be sent
+before one comes. While one is due, the local
 ACK timer runs: from the packet that asked, and again from every progress. The timer is one event that lies in the
 event loop at most once and looks, when it fires, whether the deadline has moved. A timeout, or a NAK, costs one of
 `retry_count` retries; progress gives them back.
@@ -59,25 +60,29 @@ class Requester:
         next_sequence: the packet to send next. send_limit: the first that may not be sent now.
         unacknowledged: the oldest packet without an ACK. end_sequence: the first that nobody has posted.
         not_before_ps: the time before which the NIC must not send for this QP (RNR wait, pacing).
-        scheduled: the NIC's: whether the QP is in its ring or about to return there.
+        window: how many packets may be unacknowledged (congestion control's). priority: that of its packets. mtu:
+        payload. scheduled: the NIC's: whether the QP is in its ring or about to return there.
     """
 
     __slots__ = (
         "_ack_due", "_ack_every", "_ack_timeout_ps", "_acknowledged", "_counters", "_deadline_ps", "_emit",
-        "_in_flight", "_initial_psn", "_loop", "_mtu", "_nic", "_qp", "_recovery", "_retries_left", "_retry_count",
+        "_in_flight", "_initial_psn", "_loop", "_nic", "_qp", "_recovery", "_retries_left", "_retry_count",
         "_rnr_retries_left", "_rnr_retry", "_sent_end", "_timer_handler", "_timer_is_set", "_waiting", "congestion",
-        "end_sequence", "next_sequence", "not_before_ps", "scheduled", "send_limit", "unacknowledged",
+        "end_sequence", "mtu", "next_sequence", "not_before_ps", "priority", "scheduled", "send_limit",
+        "unacknowledged", "window",
     )  # fmt: skip
 
-    def __init__(self, qp: QueuePair, recovery: Hooks) -> None:
+    def __init__(self, qp: QueuePair, recovery: Hooks, congestion: Hooks | None = None) -> None:
         settings = qp.settings
         self._qp = qp
         self._nic = qp.nic
         self._loop = qp.nic.loop
         self._counters = qp.nic.counters
         self._recovery = recovery
-        self.congestion: Hooks | None = None
-        self._mtu = settings.mtu
+        self.congestion = congestion
+        self.mtu = settings.mtu
+        self.priority = qp.priority
+        self.window = MAXIMUM_OUTSTANDING
         self._ack_every = settings.ack_every
         self._ack_timeout_ps = ACK_TIMEOUT_UNIT_PS << settings.timeout
         self._retry_count = self._retries_left = settings.retry_count
@@ -95,6 +100,11 @@ class Requester:
         self.not_before_ps = 0
         self.scheduled = False
 
+    @property
+    def now(self) -> int:
+        """The model time."""
+        return self._loop.now
+
     def use(self, emit: Callable[..., bytes]) -> None:
         """Make frames with `emit`, the `FrameTemplate.emit` of the connection."""
         self._emit = emit
@@ -103,14 +113,16 @@ class Requester:
 
     def post(self, request: SendRequest) -> None:
         """Put `request` at the end of the send queue."""
-        message = Message(request, self.end_sequence, self._mtu)
+        message = Message(request, self.end_sequence, self.mtu)
         self._waiting.append(message)
         self.end_sequence = message.end
         self._allow()
 
     def _allow(self) -> None:
         """Set how far may be sent, and tell the NIC if there is something to send."""
-        furthest = self.unacknowledged + MAXIMUM_OUTSTANDING
+        furthest = self.unacknowledged + self.window
+        if furthest <= self.next_sequence and self._ack_due <= self.unacknowledged:
+            furthest = self.next_sequence + 1  # no acknowledgement is due that could open a window that has shrunk
         self.send_limit = furthest if furthest < self.end_sequence else self.end_sequence
         if self.next_sequence < self.send_limit and not self.scheduled:
             self._nic.schedule(self)
@@ -120,7 +132,7 @@ class Requester:
         message = self._waiting[0]
         sequence = self.next_sequence
         self.next_sequence = following = sequence + 1
-        mtu = self._mtu
+        mtu = self.mtu
         index = sequence - message.first
         offset = index * mtu
         data = message.data
@@ -133,7 +145,7 @@ class Requester:
             ack_request = True
         else:
             payload = _ZEROS[:mtu] if data is None else data[offset : offset + mtu]
-            ack_request = (index + 1) % self._ack_every == 0
+            ack_request = (index + 1) % self._ack_every == 0 or following >= self.send_limit
             if index:
                 opcode = message.middle_opcode
             else:
@@ -213,12 +225,20 @@ class Requester:
             return
         if is_ack(syndrome):
             if sequence >= oldest:
+                if packet.becn:
+                    self._on_ecn_echo(sequence + 1 - oldest)
                 self._acknowledge(sequence + 1)
         elif sequence >= oldest:
             if sequence > oldest:  # a NAK for a PSN acknowledges all before it
+                if packet.becn:
+                    self._on_ecn_echo(sequence - oldest)
                 self._acknowledge(sequence)
             if self.unacknowledged == sequence < self.end_sequence:  # nothing in between, a completion, ended the QP
                 self._on_nak(syndrome, sequence)
+
+    def _on_ecn_echo(self, packets: int) -> None:
+        if self.congestion is not None:
+            self.congestion.on_ecn_echo(self, packets, self._loop.now)
 
     def _acknowledge(self, end: int) -> None:
         """All packets before `end` have arrived: progress."""

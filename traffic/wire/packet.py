@@ -29,7 +29,10 @@ from traffic.wire.icrc import (
 )
 from traffic.wire.opcodes import BTH_BYTES, EXTENSION_BYTES, ICRC_BYTES, ROCE_UDP_PORT, SHAPES, Extension, Opcode
 
-__all__ = ["MalformedPacket", "RocePacket", "addresses", "parse"]
+__all__ = ["CONGESTION_EXPERIENCED", "MalformedPacket", "RocePacket", "addresses", "parse"]
+
+CONGESTION_EXPERIENCED = 3
+"""The ECN bits of a packet that a switch has marked (CE)."""
 
 _UDP_PROTOCOL = 17
 _FRAGMENT_BITS = 0x3FFF

@@ -19,7 +19,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from testbed.fabric.builder import FabricBuilder
-from testbed.scenario.model import Section
+from testbed.scenario.section import Section
 
 Options = TypeVar("Options", bound=Section)
 Layout = Callable[[Options, FabricBuilder], None]

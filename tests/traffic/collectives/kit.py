@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from zlib import crc32
 
+from testbed.engine.classes import priority_by_traffic_class
 from testbed.engine.fabric import ModelFabric
 from testbed.engine.frame import Frame
 from testbed.engine.loop import EventLoop
@@ -70,13 +71,20 @@ class Bench:
     """A fabric of `fabric` options with a workload started on it."""
 
     def __init__(self, fabric: Mapping[str, object], *workload: Work, seed: int = 1, **transport: object) -> None:
-        self.plan = build_plan(FabricOptions.model_validate(fabric))
+        options = FabricOptions.model_validate(fabric)
+        settings = TransportOptions.model_validate(transport)
+        self.plan = build_plan(options)
         self.loop = EventLoop()
         self.drops: list[tuple[str, str]] = []
-        self.nics = {nic.name: Nic(nic, self.loop, ip_version=self.plan.ip_version) for nic in self.plan.nics}
+        priorities = bytes(256) if options.qos is None else priority_by_traffic_class(options.qos.dscp)
+        self.nics = {
+            nic.name: Nic(nic, self.loop, ip_version=self.plan.ip_version, priority_by_traffic_class=priorities)
+            for nic in self.plan.nics
+        }
         forwarders = {switch.name: PlannedForwarder(self.plan, switch.name) for switch in self.plan.switches}
-        self.fabric = ModelFabric(self.plan, self.loop, forwarders, self.nics, self._dropped)
-        settings = TransportOptions.model_validate(transport)
+        self.fabric = ModelFabric(
+            self.plan, self.loop, forwarders, self.nics, self._dropped, options.qos, mtu=settings.mtu, seed=seed
+        )
         self.jobs: list[Job] = start_workload(workload, self.plan, self.nics, self.loop, seed, settings)
 
     def _dropped(self, where: str, reason: str, frame: Frame) -> None:  # noqa: ARG002 - a drop handler's signature

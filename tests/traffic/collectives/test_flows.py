@@ -42,6 +42,18 @@ def test_pattern_ring() -> None:
     assert all(flow.time_ps is not None and flow.time_ps < 1.005 * flow.ideal_ps for flow in found)
 
 
+def test_pattern_all_to_all() -> None:
+    """Every pair once; at each step around, every host is somebody's destination."""
+    work = Flows.model_validate({"kind": "flows", "pattern": "all-to-all", "size": "512KiB"})
+    found = results(Bench(star(4), work))
+    assert [(flow.source, flow.destination) for flow in found] == [
+        (f"h{host}", f"h{(host + step) % 4}") for step in (1, 2, 3) for host in range(4)
+    ]
+    assert all(flow.verified for flow in found)
+    # Three flows leave each host and three arrive, so nothing is congested and each takes three times its ideal.
+    assert max(flow.time_ps or 0 for flow in found) == pytest.approx(3 * found[0].ideal_ps, rel=0.05)
+
+
 def test_incast_shares_the_last_link() -> None:
     found = results(Bench(star(4), flows(("h0", "h3"), ("h1", "h3"), ("h2", "h3"), size="1MiB")))
     assert all(flow.verified for flow in found)

@@ -1,9 +1,10 @@
-"""Two NICs joined by a wire that loses what a test says, and a transcript of what crossed it.
+"""Two NICs joined by a wire that loses and marks what a test says, and a transcript of what crossed it.
 
-A failing test prints the numbered steps: `>>` from host a to host b, `<<` the other way, `xx` behind what was lost.
+A failing test prints the numbered steps: `>>` from host a to host b, `<<` the other way, `xx` behind what was lost,
+`CE` behind what was marked.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from testbed.engine.frame import Frame
 from testbed.engine.loop import EventLoop
@@ -16,7 +17,8 @@ from traffic.nic.queue_pair import QueuePair
 from traffic.nic.verbs import MemoryRegion, ReceiveRequest, SendRequest, WcStatus, WorkCompletion, WorkOpcode
 from traffic.wire.aeth import Syndrome, is_rnr_nak
 from traffic.wire.opcodes import Opcode
-from traffic.wire.packet import parse
+from traffic.wire.packet import CONGESTION_EXPERIENCED, parse
+from traffic.wire.template import ipv4_checksum
 
 RATE_BPS = 100_000_000_000
 DELAY_PS = 500_000
@@ -39,11 +41,13 @@ def planned_nic(index: int, gateway: int) -> plan.Nic:
 
 
 class Wire:
-    """One direction: an impairment that loses and corrupts by number, and writes the transcript."""
+    """One direction: an impairment that loses, marks and corrupts by number, and writes the transcript."""
 
     def __init__(self, arrow: str, transcript: list[str]) -> None:
         self.loses: Loses = lambda _number: False
+        self.marks: Loses = lambda _number: False
         self.corrupts: Collection[int] = ()
+        self.bytes_of: list[bytes] = []
         self.frames = 0
         self._arrow = arrow
         self._transcript = transcript
@@ -52,14 +56,27 @@ class Wire:
         number = self.frames
         self.frames += 1
         lost = self.loses(number)
+        marked = self.marks(number)
+        if marked:
+            frame.data = mark_ce(frame.data)
+        self.bytes_of.append(frame.data)
         if number in self.corrupts:
             frame.data = frame.data[:-1] + bytes([frame.data[-1] ^ 1])
-        mark = " xx" if lost else " ~~" if number in self.corrupts else ""
+        mark = " xx" if lost else " ~~" if number in self.corrupts else " CE" if marked else ""
         self._transcript.append(f"{self._arrow} {describe(frame.data)} at {format_time(now)}{mark}")
         return "fault" if lost else None
 
-    def lost_in_flight(self, departed_ps: int, arrived_ps: int) -> str | None:  # noqa: ARG002 - an impairment's signature
+    def lost_in_flight(self, departed_ps: int, arrived_ps: int) -> str | None:  # noqa: ARG002 - its signature
         return None
+
+
+def mark_ce(data: bytes) -> bytes:
+    """Return an IPv4 frame with CE set as a switch sets it: the two ECN bits, and the header checksum that follows."""
+    changed = bytearray(data)
+    changed[15] |= CONGESTION_EXPERIENCED
+    changed[24:26] = bytes(2)
+    changed[24:26] = ipv4_checksum(changed[14:34]).to_bytes(2, "big")
+    return bytes(changed)
 
 
 def describe(data: bytes) -> str:
@@ -73,18 +90,21 @@ def describe(data: bytes) -> str:
         kind = "Ack"
     else:
         kind = "RnrNak" if is_rnr_nak(packet.syndrome) else f"Nak {packet.syndrome:#04x}"
-    return f"{kind}(psn={packet.psn}, msn={packet.msn})"
+    return f"{kind}(psn={packet.psn}, msn={packet.msn}{', becn' if packet.becn else ''})"
 
 
 class Pair:
     """Hosts a (1) and b (2), one connection, a region of `size` bytes on each; a's is filled with bytes that differ."""
 
-    def __init__(self, size: int = 65536, ip_version: int = 4, **options: object) -> None:
+    def __init__(
+        self, size: int = 65536, ip_version: int = 4, priorities: Sequence[int] = bytes(256), **options: object
+    ) -> None:
         self.loop = EventLoop()
         self.transcript: list[str] = []
+        self.transmitters: dict[str, Transmitter] = {}
         self.settings = TransportOptions.model_validate(options)
-        self.a = Nic(planned_nic(1, gateway=2), self.loop, ip_version=ip_version)
-        self.b = Nic(planned_nic(2, gateway=1), self.loop, ip_version=ip_version)
+        self.a = Nic(planned_nic(1, gateway=2), self.loop, ip_version=ip_version, priority_by_traffic_class=priorities)
+        self.b = Nic(planned_nic(2, gateway=1), self.loop, ip_version=ip_version, priority_by_traffic_class=priorities)
         self.there = self._wire(self.a, self.b, ">>")
         self.back = self._wire(self.b, self.a, "<<")
         self.qp_a, self.qp_b = connect(self.a, self.b, self.settings, source_port=49152)
@@ -94,7 +114,7 @@ class Pair:
         self.region_b = self.b.register(size, memoryview(self.received))
 
     def _wire(self, source: Nic, destination: Nic, arrow: str) -> Wire:
-        transmitter = Transmitter(self.loop, source.name, RATE_BPS, DELAY_PS)
+        transmitter = self.transmitters[arrow] = Transmitter(self.loop, source.name, RATE_BPS, DELAY_PS)
         transmitter.connect(source, destination)
         wire = Wire(arrow, self.transcript)
         transmitter.impair(wire)

@@ -25,6 +25,9 @@ def frames_of(pair: Pair) -> list[bytes]:
 class SilentPair(Pair):
     """A pair whose host a is not pulled from."""
 
+    rate_bps = 100_000_000_000
+    paused_mask = 0
+
     def __init__(self, size: int, **options: Any) -> None:
         super().__init__(size, **options)
         self.a.attach(self)

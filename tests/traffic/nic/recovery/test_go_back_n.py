@@ -59,6 +59,55 @@ def test_exactly_once_in_order(
     assert (pair.qp_b.responder.expected_psn - initial_psn) % 2**24 == packets
 
 
+CONGESTION = [
+    {"kind": "dcqcn"},
+    {"kind": "dcqcn", "preset": "connectx"},
+    {"kind": "dcqcn", "cnp_interval": "0ps", "min_rate": "100Mbps"},
+    {"kind": "dctcp", "initial_window": "1KiB"},
+]
+
+
+@given(
+    sizes=st.lists(st.integers(0, 6 * MTU), min_size=1, max_size=8),
+    lost_there=st.sets(st.integers(0, 60), max_size=6),
+    lost_back=st.sets(st.integers(0, 60), max_size=6),
+    marked_there=frame_numbers,
+    marked_back=frame_numbers,
+    congestion=st.sampled_from(CONGESTION),
+    ack_every=st.sampled_from([1, 2, 16]),
+)
+@settings(max_examples=200, deadline=None)
+def test_exactly_once_with_congestion_control(
+    sizes: list[int],
+    lost_there: set[int],
+    lost_back: set[int],
+    marked_there: set[int],
+    marked_back: set[int],
+    congestion: dict[str, object],
+    ack_every: int,
+) -> None:
+    """Too few losses for the QP to give up: everything arrives once, however much is marked and slowed down."""
+    pair = Pair(sum(sizes) or 1, mtu=MTU, timeout=8, ack_every=ack_every, congestion=congestion)
+    pair.there.loses, pair.back.loses = lost_there.__contains__, lost_back.__contains__
+    pair.there.marks, pair.back.marks = marked_there.__contains__, marked_back.__contains__
+    offset = 0
+    for number, size in enumerate(sizes):
+        pair.post_receive(size, offset, work_id=number)
+        pair.write(size, offset, work_id=number, immediate=number)
+        offset += size
+    pair.loop.run()
+    if WcStatus.RETRY_EXC_ERR in statuses(pair.qp_a):
+        assert len(lost_there) + len(lost_back) > RETRY_COUNT, pair.story()
+        return
+    assert statuses(pair.qp_a) == [WcStatus.SUCCESS] * len(sizes), pair.story()
+    assert [completion.immediate for completion in completions(pair.qp_b)] == list(range(len(sizes))), pair.story()
+    assert bytes(pair.received[: sum(sizes)]) == pair.sent[: sum(sizes)], pair.story()
+    counters, sender = pair.b.counters, pair.a.counters
+    packets = sum(packet_count(size, MTU) for size in sizes)
+    assert counters.received_data_packets - counters.duplicate_request - counters.out_of_sequence == packets
+    assert sender.sent_data_packets - sender.retransmitted_packets == packets
+
+
 def test_psn_wraps() -> None:
     pair = Pair(20 * MTU, mtu=MTU, initial_psn=2**24 - 4, ack_every=2)
     pair.there.loses = {5}.__contains__

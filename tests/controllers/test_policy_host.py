@@ -1,0 +1,163 @@
+"""The host of a policy: what it hands on, and the exact text for each way in which a policy misbehaves.
+
+Each broken policy in ``misbehaving/`` stands beside the error that it must give.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from controllers.channel import AskPolicy, Decision
+from controllers.policy import AddFlow, FlowMod, Policy, SendPause, SetEcn, Telemetry
+from controllers.policy_host import HangWatch, PolicyError, PolicyHost, load_policy
+from testbed.errors import ScenarioError
+from tests.conftest import GoldenCheck
+from tests.controllers.policies.kit import plan_of, port, seen
+
+ROOT = Path(__file__).parents[2]
+FOLDER = Path(__file__).parent / "misbehaving"
+PLAN = plan_of()
+AT_60_US = AskPolicy(1, "on_interval", 60_000_000, seen(port(PLAN, "leaf0-eth1")).as_json())
+
+WHILE_RUNNING = ["raises", "answers_a_number", "answers_text", "names_no_port", "names_no_switch"]
+WHILE_LOADING = ["raises_at_import", "refuses_options"]
+
+
+@pytest.fixture(autouse=True)
+def from_the_root(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Files are named as a user would, from the tree's root; modules that a test loads are forgotten after it."""
+    monkeypatch.chdir(ROOT)
+    before, path = set(sys.modules), list(sys.path)
+    yield
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+    sys.path[:] = path
+
+
+def load(name: str, **options: object) -> PolicyHost:
+    return load_policy(f"{FOLDER.relative_to(ROOT)}/{name}.py", options, PLAN, "l3-ecmp")
+
+
+@pytest.mark.parametrize("name", WHILE_RUNNING)
+def test_misbehaviour_names_policy_line_and_model_time(name: str, golden: GoldenCheck) -> None:
+    with pytest.raises(PolicyError) as caught:
+        load(name).answer(AT_60_US)
+    golden(FOLDER / f"{name}.txt", f"{caught.value}\n")
+
+
+def test_misbehaviour_at_the_start(golden: GoldenCheck) -> None:
+    with pytest.raises(PolicyError) as caught:
+        load("raises_at_start").answer(AskPolicy(1, "on_start", 0, None))
+    golden(FOLDER / "raises_at_start.txt", f"{caught.value}\n")
+
+
+@pytest.mark.parametrize("name", WHILE_LOADING)
+def test_a_policy_that_cannot_be_made(name: str, golden: GoldenCheck) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load(name)
+    golden(FOLDER / f"{name}.txt", f"{caught.value}\n")
+
+
+def test_wrong_options_are_listed_by_their_path() -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load("raises", kmni="3KB", kmin=7)
+    name = "tests/controllers/misbehaving/raises.py"
+    assert str(caught.value).splitlines() == [
+        f"controller.policy.kmni: 'kmni' is not an option of policy {name}; did you mean 'kmin'?",
+        "controller.policy.kmin: expected a size with its unit (B, kB, MB, GB, KiB, MiB, GiB), found 7; "
+        "for example 30kB",
+    ]
+
+
+def test_a_policy_that_needs_another_application() -> None:
+    with pytest.raises(ScenarioError, match="it builds on the rules of l3-ecmp, found the application x"):
+        load_policy("reroute", {}, PLAN, "x.py")
+
+
+class Hung(Exception):  # noqa: N818 - what a test ends a hanging policy by
+    pass
+
+
+def test_a_policy_that_hangs_is_found_where_it_is(golden: GoldenCheck, capfd: pytest.CaptureFixture[str]) -> None:
+    def end(text: str) -> None:
+        raise Hung(text)
+
+    watch = HangWatch(load("hangs"), end, Running, limit_s=0.05)
+    with pytest.raises((Hung, PolicyError)) as caught:
+        watch.answer(AT_60_US)
+    text = capfd.readouterr().err.splitlines()[0]
+    assert text in str(caught.value)
+    line = int(text.split("hangs.py:")[1].partition(":")[0])
+    assert line in (6, 7)
+    golden(FOLDER / "hangs.txt", text.replace(f"hangs.py:{line}:", "hangs.py:LINE:") + "\n")
+
+
+class Running:
+    """The running green thread: it has no frame of its own."""
+
+    gr_frame = None
+
+
+def test_a_policy_that_answers_in_time_is_left_alone() -> None:
+    def end(_text: str) -> None:
+        raise AssertionError("it has answered")
+
+    host = load_policy("static", {}, PLAN, "l3-ecmp")
+    watch = HangWatch(host, end, Running, limit_s=0.05)
+    assert len(watch.answer(AskPolicy(1, "on_start", 0, None)).actions) == 12
+    busy_for(0.1)
+
+
+def busy_for(seconds: float) -> None:
+    """Pass wall time in which a signal that is still armed would strike."""
+    import time
+
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+# --- what it hands on ------------------------------------------------------------------------------------------------
+
+
+def host_of(hook: Callable[[Telemetry], object]) -> PolicyHost:
+    class Mine(Policy):
+        def on_interval(self, seen: Telemetry):  # type: ignore[no-untyped-def] # as a user writes it
+            return hook(seen)
+
+    return PolicyHost(Mine(), "mine", __file__, PLAN)
+
+
+def test_actions_on_the_model_go_out_and_openflow_stays_until_its_time() -> None:
+    flow = AddFlow("leaf0", FlowMod(1, (), ()))
+    pause = SendPause("leaf1-eth2", 3, 7)
+    host = host_of(lambda _seen: [flow, SetEcn("leaf0-eth1", 3, 1, 2, 0.5), pause])
+    assert host.answer(AT_60_US) == Decision(1, [["SetEcn", "leaf0-eth1", 3, 1, 2, 0.5]], kept=2)
+    assert host.take(1) == [flow, pause]
+    assert host.take(1) == []
+    assert [host.switch_of(action) for action in (flow, pause)] == ["leaf0", "leaf1"]
+    assert host.port_number("leaf1-eth2") == 2
+
+
+def test_nothing_is_an_answer() -> None:
+    assert host_of(lambda _seen: None).answer(AT_60_US) == Decision(1, [], 0)
+
+
+def test_the_policy_sees_what_was_sent() -> None:
+    noted = []
+    host_of(noted.append).answer(AT_60_US)
+    (found,) = noted
+    assert found.port("leaf0-eth1").peer == "h0"
+
+
+def test_links_are_told_by_name() -> None:
+    class Mine(Policy):
+        def on_link_down(self, link: str):  # type: ignore[no-untyped-def] # as a user writes it
+            raise ValueError(link)
+
+    host = PolicyHost(Mine(), "mine", __file__, PLAN)
+    assert host.answer(AskPolicy(1, "on_link_up", 5, "h0-leaf0")).actions == []
+    with pytest.raises(PolicyError, match=r"^policy mine, on_link_down at 5ps: .*: ValueError: h0-leaf0$"):
+        host.answer(AskPolicy(2, "on_link_down", 5, "h0-leaf0"))
