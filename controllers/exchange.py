@@ -89,6 +89,8 @@ class Exchanges:
         self._plan = plan
         self._names = {switch.dpid: switch.name for switch in plan.switches}
         self._policy = policy
+        if policy is not None:
+            policy.rehearse = lambda action: self._message(policy, action).serialize()
         self._running = False
         self._open = False
         self._packet_ins = 0
@@ -134,7 +136,8 @@ class Exchanges:
             held.let_go()
         if exchange.decision is not None and self._policy is not None:
             for action in self._policy.take(exchange.decision):
-                self._send(self._policy, action)
+                message = self._message(self._policy, action)
+                send(message.datapath, message)
         self._wait_until_quiet()
         self._open = False
         log.flush()
@@ -199,20 +202,23 @@ class Exchanges:
             self.shortest_timeout_s = min(timeout_s, self.shortest_timeout_s or timeout_s)
         message.idle_timeout = message.hard_timeout = 0
 
-    def _send(self, policy: PolicyHost, action: OpenFlowAction) -> None:
+    def _message(self, policy: PolicyHost, action: OpenFlowAction) -> Any:
+        """Return Ryu's message for an action of the policy. Whatever Ryu says of a wrong value is raised."""
         name = policy.switch_of(action)
         datapath = self._supervisor.datapaths[name]
         match action:
             case AddFlow(_, FlowMod() as flow):
-                send(datapath, flow_message(datapath, flow))
+                return flow_message(datapath, flow)
             case DeleteFlow(_, priority, match):
-                send(datapath, delete_flow_message(datapath, priority, match))
+                return delete_flow_message(datapath, priority, match)
             case AddGroup(_, group):
-                send(datapath, group_message(datapath, group))
+                return group_message(datapath, group)
             case DeleteGroup(_, group_id):
-                send(datapath, delete_group_message(datapath, group_id))
+                return delete_group_message(datapath, group_id)
             case PacketOut(port, data):
-                send(datapath, packet_out_message(datapath, policy.port_number(port), data))
+                return packet_out_message(datapath, policy.port_number(port), data)
             case SendPause(port, priority, quanta):
                 frame = pfc_frame(self._plan.switch_by_name[name].mac, {priority: quanta})
-                send(datapath, packet_out_message(datapath, policy.port_number(port), frame))
+                return packet_out_message(datapath, policy.port_number(port), frame)
+            case _:
+                raise TypeError(f"no OpenFlow message for {action!r}")

@@ -5,7 +5,7 @@ its file:
 
 - it raises: the innermost line of its own file;
 - it hangs: the line that it is at when `WALL_LIMIT_S` has passed (an alarm signal finds it there);
-- it answers nonsense: the line that yielded it, or that returned it.
+- it answers nonsense, or without end: the line that yielded it, or that returned it.
 
 OpenFlow actions stay here, by the serial number of the question, until the testbed says that their time has come;
 actions on the model go to the testbed.
@@ -37,13 +37,21 @@ from testbed.errors import ScenarioError
 from testbed.fabric.plan import FabricPlan
 from testbed.units import format_time
 
+MOST_ACTIONS = 100_000
+"""Of one answer: a generator that never ends is named long before its wall time, or memory, is used up."""
+
 
 class PolicyError(Exception):
     """The policy has failed; the text is the whole message."""
 
 
 class PolicyHost:
-    """One policy and what it wants. `shown` is what the scenario calls it, `source` its file."""
+    """One policy and what it wants. `shown` is what the scenario calls it, `source` its file.
+
+    Attributes:
+        rehearse: makes an OpenFlow action's message without sending it, and raises what is wrong with it: when the
+            action's time comes, nobody knows its line any more.
+    """
 
     def __init__(self, policy: Policy, shown: str, source: str, plan: FabricPlan) -> None:
         self.shown = shown
@@ -52,6 +60,7 @@ class PolicyHost:
         self._plan = plan
         self._ports = {port.name: port for switch in plan.switches for port in switch.ports}
         self._kept: dict[int, list[OpenFlowAction]] = {}
+        self.rehearse: Callable[[OpenFlowAction], object] | None = None
 
     def answer(self, question: AskPolicy) -> Decision:
         """Call the hook that `question` names. Raises PolicyError."""
@@ -61,7 +70,7 @@ class PolicyHost:
             actions = list(self._checked(question.hook, answer))
         except PolicyError as error:
             raise PolicyError(f"{when}: {error}") from None
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # SystemExit and KeyboardInterrupt too: they would end only this green thread
             raise PolicyError(f"{when}: {report(error, self.source)}") from None
         kept = [action for action in actions if isinstance(action, OPENFLOW_ACTIONS)]
         if kept:
@@ -95,7 +104,9 @@ class PolicyHost:
             return
         if isinstance(answer, (str, bytes, Mapping)) or not hasattr(answer, "__iter__"):
             raise PolicyError(f"{self._line(hook, answer)}: expected actions or nothing, found {_shown(answer)}")
-        for action in answer:
+        for number, action in enumerate(answer):
+            if number == MOST_ACTIONS:
+                raise PolicyError(f"{self._line(hook, answer)}: it answered more than {MOST_ACTIONS:,} actions")
             problem = self._problem(action)
             if problem:
                 raise PolicyError(f"{self._line(hook, answer)}: {problem}")
@@ -109,6 +120,15 @@ class PolicyHost:
             return f"{port!r} is not a switch port of this fabric, in {_shown(action)}"
         if switch is not None and switch not in self._plan.switch_by_name:
             return f"{switch!r} is not a switch of this fabric, in {_shown(action)}"
+        return self._refusal(action) if isinstance(action, OPENFLOW_ACTIONS) else None
+
+    def _refusal(self, action: OpenFlowAction) -> str | None:
+        """Say why no OpenFlow message can be made of an action, in Ryu's words."""
+        try:
+            if self.rehearse is not None:
+                self.rehearse(action)
+        except Exception as error:
+            return f"no OpenFlow message can be made of {_shown(action)}: {type(error).__name__}: {error}"
         return None
 
     def _line(self, hook: str, answer: Any) -> str:
@@ -149,7 +169,7 @@ def load_policy(name: str, given: Mapping[str, Any], plan: FabricPlan, app: str)
         policy = kind(**values)
     except ScenarioError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # SystemExit and KeyboardInterrupt too
         raise ScenarioError(f"policy {name}, while it was loaded: {report(error, source)}") from None
     if kind.needs_app not in (None, app):
         raise ScenarioError(f"policy {name}: it builds on the rules of {kind.needs_app}, found the application {app}")

@@ -15,7 +15,19 @@ Known limits: it sees the interval's watermark, not how long the queue stood the
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from controllers.policy import KB, MB, Actions, Policy, PortTelemetry, Priority, SetEcn, Share, Size, Telemetry
+from controllers.policy import (
+    KB,
+    MB,
+    Actions,
+    Policy,
+    PortTelemetry,
+    Priority,
+    SetEcn,
+    Share,
+    Size,
+    Telemetry,
+    sizes_cross,
+)
 from testbed.fabric.plan import FabricPlan
 
 
@@ -43,6 +55,12 @@ class AdaptiveEcn(Policy):
     ceiling: Size = 1 * MB
     busy: Share = 0.95
     _kmin_of: dict[str, int] = field(default_factory=dict, init=False)
+
+    def check(self) -> str | None:
+        for name in ("kmin", "floor"):
+            if not getattr(self, name):
+                return f"expected {name} above 0B: the thresholds are scaled, and 0B stays 0B"
+        return sizes_cross(self, "kmin", "kmax") or sizes_cross(self, "floor", "ceiling")
 
     def on_start(self, fabric: FabricPlan) -> Actions:
         for switch in fabric.switches:

@@ -25,6 +25,7 @@ from controllers.policy import (
     SetMeter,
     Size,
     Telemetry,
+    sizes_cross,
 )
 from testbed.fabric.plan import FabricPlan
 from testbed.units import SECOND
@@ -56,6 +57,9 @@ class Meter(Policy):
     low: Size = 50 * KB
     _hosts: set[str] = field(default_factory=set, init=False)
     _metered: dict[str, set[str]] = field(default_factory=dict, init=False)
+
+    def check(self) -> str | None:
+        return sizes_cross(self, "low", "high")
 
     def on_start(self, fabric: FabricPlan) -> None:
         self._hosts = {host.name for host in fabric.hosts}

@@ -37,6 +37,7 @@ from controllers.policy import (
     Size,
     Telemetry,
     ToGroup,
+    sizes_cross,
 )
 from controllers.rules import routes
 from testbed.fabric.plan import FabricPlan
@@ -65,6 +66,9 @@ class OpenflowEcn(Policy):
     low: Size = 50 * KB
     _rules: dict[str, SwitchRules] = field(default_factory=dict, init=False)
     _marking: dict[str, set[int]] = field(default_factory=dict, init=False)
+
+    def check(self) -> str | None:
+        return sizes_cross(self, "low", "high")
 
     def on_start(self, fabric: FabricPlan) -> None:
         self._rules = {rules.switch: rules for rules in routes(fabric)}

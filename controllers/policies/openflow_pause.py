@@ -13,9 +13,22 @@ alone.
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from controllers.policy import KB, Action, Actions, Policy, PortTelemetry, Priority, SendPause, Share, Size, Telemetry
+from controllers.policy import (
+    KB,
+    Action,
+    Actions,
+    Policy,
+    PortTelemetry,
+    Priority,
+    Range,
+    SendPause,
+    Share,
+    Size,
+    Telemetry,
+    sizes_cross,
+)
 
 
 @dataclass
@@ -35,9 +48,12 @@ class OpenflowPause(Policy):
     priority: Priority = 3
     xoff: Size = 500 * KB
     xon: Size = 100 * KB
-    quanta: int = 0xFFFF
+    quanta: Annotated[int, Range(1, 0xFFFF)] = 0xFFFF
     share: Share = 0.05
     _paused: dict[str, set[str]] = field(default_factory=dict, init=False)
+
+    def check(self) -> str | None:
+        return sizes_cross(self, "xon", "xoff")
 
     def on_interval(self, seen: Telemetry) -> Actions:
         for switch in dict.fromkeys(port.switch for port in seen.ports):

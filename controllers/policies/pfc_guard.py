@@ -20,11 +20,15 @@ from controllers.policy import Action, Actions, Policy, PortTelemetry, Priority,
 
 @dataclass
 class _Guard:
-    """What is known of one port: intervals with and without pauses in a row, and what has been done."""
+    """What is known of one port: intervals with and without pauses in a row, and what has been done.
+
+    `alpha`: the threshold's factor now; `start`: before the guard touched it.
+    """
 
     pausing: int = 0
     quiet: int = 0
     acted: bool = False
+    start: float = 0.0
     alpha: float = 0.0
 
 
@@ -38,8 +42,8 @@ class PfcGuard(Policy):
         share: a port spreads pauses when it paused its neighbour for this share of an interval.
         patience: after so many such intervals in a row the guard acts.
         calm: after so many intervals without a pause it takes that back.
-        alpha: the threshold's factor as the scenario sets it, which raise starts from.
-        alpha_max: raise goes no further.
+        alpha: the threshold's factor that raise starts from and comes back to; null takes the port's own.
+        alpha_max: raise goes no further; a port that is there already keeps what it has.
     """
 
     needs_section: ClassVar[str | None] = "fabric.qos.pfc"
@@ -49,13 +53,13 @@ class PfcGuard(Policy):
     share: Share = 0.5
     patience: int = 4
     calm: int = 20
-    alpha: float = 0.125
+    alpha: float | None = None
     alpha_max: float = 8.0
     _guards: dict[str, _Guard] = field(default_factory=dict, init=False)
 
     def on_interval(self, seen: Telemetry) -> Actions:
         for port in seen.ports:
-            guard = self._guards.setdefault(port.name, _Guard(alpha=self.alpha))
+            guard = self._guard_of(port)
             self._note(guard, port, seen.interval_ps)
             if guard.pausing >= self.patience:
                 guard.pausing = 0
@@ -63,6 +67,12 @@ class PfcGuard(Policy):
             elif guard.acted and guard.quiet >= self.calm:
                 guard.acted = False
                 yield from self._restore(guard, port.name)
+
+    def _guard_of(self, port: PortTelemetry) -> _Guard:
+        if port.name not in self._guards:
+            start = self.alpha if self.alpha is not None else port.queues[self.priority].ingress_alpha or 0.0
+            self._guards[port.name] = _Guard(start=start, alpha=start)
+        return self._guards[port.name]
 
     def _note(self, guard: _Guard, port: PortTelemetry, interval_ps: int) -> None:
         queue = port.queues[self.priority]
@@ -76,7 +86,7 @@ class PfcGuard(Policy):
             guard.acted = True
             return [SetLossless(port, self.priority, False)]
         higher = min(guard.alpha * 2, self.alpha_max)
-        if higher == guard.alpha:
+        if higher <= guard.alpha:
             return []
         guard.alpha, guard.acted = higher, True
         return [SetPfc(port, self.priority, higher)]
@@ -84,5 +94,5 @@ class PfcGuard(Policy):
     def _restore(self, guard: _Guard, port: str) -> list[Action]:
         if self.action == "lossy":
             return [SetLossless(port, self.priority, True)]
-        guard.alpha = self.alpha
-        return [SetPfc(port, self.priority, self.alpha)]
+        guard.alpha = guard.start
+        return [SetPfc(port, self.priority, guard.start)]

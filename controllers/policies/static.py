@@ -6,7 +6,7 @@ References: the defaults are those of 100 Gb/s in HPCC's ns-3 configuration (Kmi
 from dataclasses import dataclass
 from typing import ClassVar
 
-from controllers.policy import KB, Actions, Policy, Priority, SetEcn, Share, Size
+from controllers.policy import KB, Actions, Policy, Priority, SetEcn, Share, Size, sizes_cross
 from testbed.fabric.plan import FabricPlan
 
 
@@ -27,6 +27,9 @@ class Static(Policy):
     kmin: Size = 400 * KB
     kmax: Size = 1600 * KB
     pmax: Share = 0.2
+
+    def check(self) -> str | None:
+        return sizes_cross(self, "kmin", "kmax")
 
     def on_start(self, fabric: FabricPlan) -> Actions:
         for switch in fabric.switches:

@@ -27,7 +27,7 @@ from controllers.policy.actions import (
     SetPfc,
 )
 from controllers.policy.base import Actions, Policy
-from controllers.policy.options import GBPS, KB, MB, Dscp, Priority, Range, Rate, Share, Size, Time
+from controllers.policy.options import GBPS, KB, MB, Dscp, Priority, Range, Rate, Share, Size, Time, sizes_cross
 from controllers.policy.telemetry import FlowTelemetry, PortTelemetry, QueueTelemetry, Telemetry
 
 __all__ = [
@@ -64,4 +64,5 @@ __all__ = [
     "Telemetry",
     "Time",
     "ToGroup",
+    "sizes_cross",
 ]

@@ -8,10 +8,15 @@ effect at the same model time.
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from controllers.openflow import FieldValue, FlowMod, SelectGroup
+from controllers.openflow import Action as FlowAction
+from controllers.openflow import DecrementTtl, FieldValue, FlowMod, Output, SelectGroup, SetField, ToGroup
 
 PRIORITIES = 8
 _LONGEST_PAUSE = 0xFFFF
+_HIGHEST_FLOW_PRIORITY = 0xFFFF
+_HIGHEST_NUMBER = 0xFFFFFFFF
+"""Of a port or a group, in OpenFlow."""
+_ETHERNET_HEADER_BYTES = 14
 
 
 def _check_priority(priority: object) -> None:
@@ -22,6 +27,24 @@ def _check_priority(priority: object) -> None:
 def _check_size(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError(f"expected {name} as a whole number of bytes, found {value!r}")
+
+
+def _check_number(name: str, value: object, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise ValueError(f"expected {name} from 0 to {most}, found {value!r}")
+
+
+def _check_flow_actions(actions: tuple[FlowAction, ...]) -> None:
+    for action in actions:
+        match action:
+            case Output(port):
+                _check_number("an OpenFlow port", port, _HIGHEST_NUMBER)
+            case ToGroup(group_id):
+                _check_number("a group", group_id, _HIGHEST_NUMBER)
+            case SetField() | DecrementTtl():
+                pass
+            case _:
+                raise ValueError(f"expected an action of a flow such as Output(1), found {action!r}")
 
 
 # --- the switch's chip -----------------------------------------------------------------------------------------------
@@ -107,6 +130,12 @@ class AddFlow:
     switch: str
     flow: FlowMod
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.flow, FlowMod):
+            raise ValueError(f"expected a FlowMod(...), found {self.flow!r}")
+        _check_number("a flow's priority", self.flow.priority, _HIGHEST_FLOW_PRIORITY)
+        _check_flow_actions(self.flow.actions)
+
 
 @dataclass(frozen=True, slots=True)
 class DeleteFlow:
@@ -116,6 +145,9 @@ class DeleteFlow:
     priority: int
     match: tuple[tuple[str, FieldValue], ...]
 
+    def __post_init__(self) -> None:
+        _check_number("a flow's priority", self.priority, _HIGHEST_FLOW_PRIORITY)
+
 
 @dataclass(frozen=True, slots=True)
 class AddGroup:
@@ -123,6 +155,13 @@ class AddGroup:
 
     switch: str
     group: SelectGroup
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.group, SelectGroup):
+            raise ValueError(f"expected a SelectGroup(...), found {self.group!r}")
+        _check_number("a group", self.group.group_id, _HIGHEST_NUMBER)
+        for actions in self.group.buckets:
+            _check_flow_actions(actions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +171,9 @@ class DeleteGroup:
     switch: str
     group_id: int
 
+    def __post_init__(self) -> None:
+        _check_number("a group", self.group_id, _HIGHEST_NUMBER)
+
 
 @dataclass(frozen=True, slots=True)
 class PacketOut:
@@ -139,6 +181,12 @@ class PacketOut:
 
     port: str
     data: bytes
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, bytes) or len(self.data) < _ETHERNET_HEADER_BYTES:
+            raise ValueError(
+                f"expected an Ethernet frame as bytes, {_ETHERNET_HEADER_BYTES} or more, found {self.data!r}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

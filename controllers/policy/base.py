@@ -29,6 +29,13 @@ class Policy:
     sees_flows: ClassVar[bool] = False
     sets_meters: ClassVar[bool] = False
 
+    def check(self) -> str | None:
+        """The options have been read: say what is wrong with them together (kmin above kmax), None if nothing is.
+
+        It is asked before anything is built; a ValueError counts as what is wrong, too.
+        """
+        return None
+
     def on_start(self, fabric: FabricPlan) -> Actions | None:
         """The fabric is up and nothing has been sent."""
 

@@ -202,7 +202,26 @@ def read_options(policy: type[Policy], name: str, given: Mapping[str, Any]) -> t
             mistakes.append(BadOption(None, text))
         else:
             values[option.name] = option.default
-    return values, mistakes
+    wrong = None if mistakes else _check(policy, values)
+    return values, mistakes if wrong is None else [BadOption(None, f"policy {name}: {wrong}")]
+
+
+def _check(policy: type[Policy], values: Mapping[str, Any]) -> str | None:
+    """Ask the policy itself, if it has something to say, about its options together."""
+    if policy.check is Policy.check:
+        return None
+    try:
+        return policy(**values).check()
+    except ValueError as error:
+        return str(error)
+
+
+def sizes_cross(policy: Policy, low: str, high: str) -> str | None:
+    """Say that the size `low` of a policy is above its size `high`, both names of options; None if it is not."""
+    low_bytes, high_bytes = getattr(policy, low), getattr(policy, high)
+    if low_bytes <= high_bytes:
+        return None
+    return f"expected {high} of at least {low}, {SIZE.text(low_bytes)}, found {SIZE.text(high_bytes)}"
 
 
 def _unknown(key: str, name: str, options: Mapping[str, Option]) -> str:

@@ -27,6 +27,7 @@ class QueueTelemetry:
         rx_pause_ps: how long the neighbour kept this priority from being sent. tx_pause_ps: how long the neighbour was
             kept from sending it.
         lossless: whether flow control protects it, now. kmin_bytes, kmax_bytes, pmax: its ECN ramp, now; None: none.
+        ingress_alpha: the factor of its ingress threshold, now; None where flow control never protects it.
     """
 
     priority: int
@@ -44,6 +45,7 @@ class QueueTelemetry:
     kmin_bytes: int | None = None
     kmax_bytes: int | None = None
     pmax: float | None = None
+    ingress_alpha: float | None = None
 
 
 _QUEUE_FIELDS = tuple(item.name for item in fields(QueueTelemetry))

@@ -11,6 +11,9 @@ import click
 from testbed.cli.counters import read_summary
 from testbed.errors import ScenarioError
 
+_NAMES_ONE_KIND = (".yaml", ".yml", ".json")
+"""Ends of names that say which of the two an argument is meant to be."""
+
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN-OR-SCENARIO...", type=click.Path(path_type=Path))
@@ -51,6 +54,8 @@ def _check(runs: Sequence[Path], overrides: Sequence[str]) -> None:
     mistakes = []
     for run in runs:
         try:
+            if not run.exists() and run.suffix not in _NAMES_ONE_KIND:
+                raise ScenarioError(f"{run}: expected a run's directory or a scenario, found nothing there")
             if _is_scenario(run):
                 load_scenario(run, overrides)
             else:

@@ -9,6 +9,10 @@ from typing import Any
 import click
 
 from testbed.errors import ScenarioError
+from testbed.report.shape import missing
+
+_NAMED = 3
+"""So many of the missing parts of a summary are named."""
 
 
 @click.command()
@@ -47,12 +51,20 @@ def read_summary(run: Path) -> Any:
         raise ScenarioError(f"{expected}, found {found}")
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
-        known = isinstance(summary, dict) and {"nic", "ports", "drops", "totals"} <= summary.keys()
     except (OSError, ValueError):
-        known = False
-    if not known:
+        summary = None
+    if not isinstance(summary, dict):
         raise ScenarioError(f"{expected}, found a file that is not a summary of this version of rocelab")
+    lacks = list(missing(summary))
+    if lacks:
+        raise ScenarioError(f"{expected}, found a summary of another version of rocelab: it has no {_some(lacks)}")
     return summary
+
+
+def _some(names: list[str]) -> str:
+    """Name the first few."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _unknown(node: str, known: list[str]) -> str:

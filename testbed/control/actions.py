@@ -30,6 +30,7 @@ class EngineActions:
 
     Attributes:
         ramps: the thresholds of each queue that marks by its bytes now, by port and priority.
+        alphas: the factors of the lossless priorities' ingress thresholds now, likewise.
     """
 
     def __init__(self, fabric: ModelFabric, meters: Mapping[str, MeteredForwarder]) -> None:
@@ -43,6 +44,10 @@ class EngineActions:
             for priority, ecn in marking.items()
             if ecn.by == "bytes"
         }
+        self.alphas: dict[tuple[str, int], float] = {}
+        if fabric.qos is not None and fabric.qos.pfc is not None:
+            alpha = fabric.qos.ingress_alpha
+            self.alphas = {(name, priority): alpha for name in self._port_of for priority in fabric.qos.lossless}
 
     def apply(self, action: EngineAction) -> None:
         """Carry out `action` now. Raises ImpossibleAction."""
@@ -61,6 +66,7 @@ class EngineActions:
                 switch.set_lossless(port, priority, lossless)
             case SetPfc(port, priority, alpha):
                 switch.set_pfc_threshold(port, priority, alpha)
+                self.alphas[port, priority] = alpha
             case SetMeter():
                 self._set_meter(switch.name, action)
 

@@ -27,6 +27,9 @@ from testbed.outside.ovs_forwarder import OvsDatapath
 from testbed.scenario.model import Scenario
 from testbed.units import SECOND
 
+_LOOKS_OF_PATIENCE = 100
+"""Looks of a policy without any movement after which it is not expected to do anything about it."""
+
 
 class Control:
     """The control loop of one run.
@@ -75,8 +78,9 @@ class Control:
             return
         actions = EngineActions(fabric, self._metered)
         sees_flows = controller.hello is not None and controller.hello.sees_flows
-        observer = Observer(self._plan, fabric, actions.ramps, flows=sees_flows)
+        observer = Observer(self._plan, fabric, actions.ramps, actions.alphas, flows=sees_flows)
         timing = Timing(options.interval, options.latency)
+        fabric.wait_for_policy(_LOOKS_OF_PATIENCE * options.interval + options.latency)
         name = str(options.policy["kind"])
         self.loop = ControlLoop(name, self._clock, controller, observer, actions, self.exchange, timing)
 

@@ -19,8 +19,10 @@ At the time of return, an exchange:
 
 Packet-ins are held in the controller until then, so all that the machine's speed decides is how long a step takes.
 
-A punted frame that no switch puts out in its exchange is dropped (`controller`). If an application has kept it and
-sends it later, it counts as a new frame. MAC control frames (PFC) that come out go straight to the wire.
+A frame that the application sends through a switch's table, and that the table sends up again, comes back one more
+control latency later. A punted frame that no switch puts out in its exchange is dropped (`controller`). If an
+application has kept it and sends it later, it counts as a new frame. MAC control frames (PFC) that come out go straight
+to the wire.
 
 Known limits: a frame goes either up or out; a flow that does both is refused. An exchange costs some milliseconds of
 wall time, and the pipeline through Open vSwitch runs empty for it.
@@ -35,10 +37,11 @@ from testbed.engine.fabric import ModelFabric
 from testbed.engine.frame import Frame
 from testbed.engine.identity import identity
 from testbed.engine.loop import EventLoop
-from testbed.engine.pause.frames import read_pfc
+from testbed.engine.pause.frames import GLOBAL, read_pause, read_pfc
 from testbed.engine.qos_switch import QosPort
 from testbed.engine.reasons import CONTROLLER
 from testbed.engine.switch import Switch
+from testbed.errors import TestbedError
 from testbed.outside.ovs_forwarder import Emission
 
 
@@ -143,8 +146,9 @@ class ControlExchange:
 
     def _put_out(self, emission: Emission, punts: Sequence[_Punt]) -> None:
         switch = self._fabric.switches[emission.switch]
-        punt = _of(punts, switch, emission.data)
-        original = punt.frame if punt else self._kept.get(identity(emission.data))
+        key = identity(emission.data)
+        punt = _of(punts, switch, key)
+        original = punt.frame if punt else self._kept.get(key)
         frame = Frame(emission.data, is_data=original is not None and original.is_data)
         if frame.is_data:
             self.data_copies += 1
@@ -157,23 +161,30 @@ class ControlExchange:
 
     def _count_pause(self, switch: Switch, emission: Emission) -> None:
         """A controller's pause frame counts as sent by its port, so that sent and received stay comparable."""
-        port, quanta = switch.ports[emission.port], read_pfc(emission.data)
+        port, quanta, for_all = switch.ports[emission.port], read_pfc(emission.data), read_pause(emission.data)
+        if for_all is not None:
+            quanta = {GLOBAL: for_all}
         if quanta is not None and isinstance(port, QosPort) and port.sender is not None:
             for priority, time in quanta.items():
                 (port.sender.xoff_frames if time else port.sender.xon_frames)[priority] += 1
 
     def _sent_up_again(self, packet_in: PacketIn, punts: Sequence[_Punt]) -> None:
-        """A frame that was sent through the switch's table has come up once more."""
-        for punt in punts:
-            if punt.switch.name == packet_in.switch and identity(punt.frame.data).hex() == packet_in.identity:
-                punt.returned = True
-                self.punted += 1
-                self._return_later(_Punt(punt.switch, punt.frame, packet_in.number))
-                return
+        """A frame that was sent through the switch's table has come up once more. Raises TestbedError for any other."""
+        punt = _of(punts, self._fabric.switches[packet_in.switch], bytes.fromhex(packet_in.identity))
+        if punt is None:
+            raise TestbedError(
+                f"switch {packet_in.switch} sent the controller a frame, from port {packet_in.in_port}, that was not "
+                "with the controller at this time; on the model clock an application may send through the table "
+                "(OFPP_TABLE), or up, only the frames of the packet-ins that it is handling"
+            )
+        if punt.returned and punt.frame.is_data:  # it has been put out as well
+            self.data_copies += 1
+        punt.returned = True
+        self.punted += 1
+        self._return_later(_Punt(punt.switch, punt.frame, packet_in.number))
 
 
-def _of(punts: Sequence[_Punt], switch: Switch, data: bytes) -> _Punt | None:
-    """Return the punt whose frame a switch has put out: one that has not come back yet, if there is one."""
-    key = identity(data)
+def _of(punts: Sequence[_Punt], switch: Switch, key: bytes) -> _Punt | None:
+    """Return the punt of the frame with identity `key` at a switch: one that has not come back yet, if there is one."""
     of_it = [punt for punt in punts if punt.switch is switch and identity(punt.frame.data) == key]
     return next((punt for punt in of_it if not punt.returned), of_it[0] if of_it else None)

@@ -32,14 +32,24 @@ class _Look:
 
 
 class Observer:
-    """Looks at the switches of `fabric`. `ramps` are the queues' thresholds, by port and priority, as they are now."""
+    """Looks at the switches of `fabric`.
+
+    `ramps` and `alphas` are the queues' and the ingress groups' thresholds, by port and priority, as they are now.
+    """
 
     def __init__(
-        self, plan: FabricPlan, fabric: ModelFabric, ramps: Mapping[tuple[str, int], Ramp], *, flows: bool
+        self,
+        plan: FabricPlan,
+        fabric: ModelFabric,
+        ramps: Mapping[tuple[str, int], Ramp],
+        alphas: Mapping[tuple[str, int], float],
+        *,
+        flows: bool,
     ) -> None:
         self._plan = plan
         self._fabric = fabric
         self._ramps = ramps
+        self._alphas = alphas
         self._ports = [port for switch in plan.switches for port in switch.ports]
         self._flows = {port.name: FlowCounter.on(fabric.transmitters[port.name]) for port in self._ports if flows}
         self._time_ps = 0
@@ -136,6 +146,7 @@ class Observer:
             kmin_bytes=ramp.kmin if ramp else None,
             kmax_bytes=ramp.kmax if ramp else None,
             pmax=ramp.pmax if ramp else None,
+            ingress_alpha=self._alphas.get((port, priority)),
         )
 
     def _flows_at(self, port: str) -> tuple[FlowTelemetry, ...]:

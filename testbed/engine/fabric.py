@@ -167,6 +167,12 @@ class ModelFabric:
         self.halted = reason or None
         return reason is not None
 
+    def wait_for_policy(self, patience_ps: int) -> None:
+        """Hold the fabric to be stopped only when nothing has moved for `patience_ps`: a policy may yet act."""
+        control = self.flow_control or self.credit_control
+        if control is not None:
+            control.monitor.patience_ps = max(control.monitor.patience_ps, patience_ps)
+
     def storm(self, faults: Sequence[Fault]) -> None:
         """Let the NICs of all pause storms among `faults` pause their switches."""
         for fault in faults:

@@ -70,3 +70,8 @@ class EventLoop:
     def next_time(self) -> int | None:
         """Return the time of the next event, None when there is none."""
         return self._heap[0][0] if self._heap else None
+
+    def next_work_time(self) -> int | None:
+        """Return the time of the next event that is not upkeep, None when there is none. It looks at every event."""
+        upkeep = self._run_upkeep_handler
+        return min((time_ps for time_ps, _, handler, _ in self._heap if handler is not upkeep), default=None)

@@ -14,10 +14,11 @@ wire:
 
 So the sender starts frames for a window of X = (W + 84 B) / R + 2 D + response after the frame that crossed the
 threshold; one that it starts in the window's last instant is sent in full. X holds R * X / 8 bytes of wire, of which 24
-of each frame are not stored (preamble, FCS, gap); fewest frames, so most stored bytes, are ceil(R * X / 8 / W). With
-the crossing frame, which is itself the first in the headroom:
+of each frame are not stored (preamble, FCS, gap). Fewest frames store most bytes: q largest ones, and the rest of r
+bytes in one more frame, with R * X / 8 = q W + r; a rest of less than 24 B stores nothing, and the last frame then
+starts before the window's last instant. With the crossing frame, which is itself the first in the headroom:
 
-    headroom = R * X / 8 - 24 * ceil(R * X / 8 / W) + 2 M
+    headroom = q M + max(r - 24, 0) + 2 M
 
 With credits instead of PFC, the headroom of a port is its virtual lanes' receive buffers, whose bytes are counted in
 blocks of 64. From the start of a frame until the update that returns its credit has come back passes the loop
@@ -77,8 +78,8 @@ def headroom_bytes(rate_bps: int, delay_ps: int, response_ps: int, frame_bytes: 
     on_wire_back_ps = serialisation_ps(wire_bytes, rate_bps) + serialisation_ps(CONTROL_FRAME_WIRE_BYTES, rate_bps)
     window_ps = on_wire_back_ps + 2 * delay_ps + response_ps
     window_bytes = window_ps * rate_bps // (8 * SECOND)
-    fewest_frames = -(-window_bytes // wire_bytes)
-    return window_bytes - WIRE_OVERHEAD_BYTES * fewest_frames + 2 * frame_bytes
+    full_frames, rest_bytes = divmod(window_bytes, wire_bytes)
+    return full_frames * frame_bytes + max(rest_bytes - WIRE_OVERHEAD_BYTES, 0) + 2 * frame_bytes
 
 
 def vl_buffer_bytes(link: Link, latency_ps: int, credits: CreditOptions, frame_bytes: int) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from testbed.engine.fabric import ModelFabric
 from testbed.engine.pause.control import FlowControl
 from testbed.measurement.records import DropRecord, Invariant
+from testbed.scenario.qos import PRIORITIES
 
 Nics = Mapping[str, Mapping[str, int]]
 
@@ -63,9 +64,10 @@ def _pause_counts(control: FlowControl, fabric: ModelFabric, name: str) -> tuple
 
 def _all_arrived(missing: int, lost: int, worth: int, fabric: ModelFabric, name: str) -> bool:
     port = fabric.ports.get(name)
-    if port is not None and port.emitted_control_frames:  # a controller's name as many priorities as they like
-        return True
-    return missing >= lost and (missing <= lost * worth or fabric.halted is not None)
+    least = lost
+    if port is not None and port.emitted_control_frames:
+        least, worth = 0, PRIORITIES  # a controller's, counted as the port's, name as many priorities as they like
+    return missing >= least and (missing <= lost * worth or fabric.halted is not None)
 
 
 # --- marks and notifications -----------------------------------------------------------------------------------------

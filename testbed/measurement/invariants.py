@@ -3,7 +3,7 @@
 conservation      what is sent on a wire is delivered, lost with a reason or still on it; queues and switches alike
 accounting        a switch's memory counts what its frames hold, zero at the end
 pauses            pause frames sent = received + lost on the link
-headroom          no frame of a lossless class found its headroom full where the headroom is computed
+headroom          no frame of a lossless class found its headroom full where the headroom is computed and always there
 drops             every counted drop has been recorded with its place and reason
 marks             packets that NICs received marked (CE) <= packets that switches marked, and copies of them
 cnps              congestion notifications sent = acted on + ignored + dropped on the way
@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from testbed.engine.fabric import ModelFabric
 from testbed.engine.qos_switch import QosPort
 from testbed.engine.reasons import HEADROOM_FULL
+from testbed.engine.switch import SwitchPort
 from testbed.measurement.feedback import feedback_invariants
 from testbed.measurement.records import DropRecord, Invariant
 from traffic.results import CollectiveResult, FlowResult
@@ -78,15 +79,21 @@ def _of_classes(fabric: ModelFabric) -> tuple[Invariant, ...]:
     accounting = _none("accounting", problems, "every switch's memory counts what its frames hold")
     if fabric.qos.pfc is None or fabric.qos.pfc.headroom != "auto":
         return (accounting,)
-    full = [name for name, port in fabric.ports.items() if HEADROOM_FULL in port.dropped and _obeyed(fabric, name)]
+    full = [name for name, port in fabric.ports.items() if _overflowed(port) and _obeyed(fabric, name)]
     return accounting, _none("headroom", full, "no lossless frame found its headroom full")
+
+
+def _overflowed(port: SwitchPort) -> bool:
+    """Whether a headroom of the port was too small although no policy ever switched its protection off."""
+    return isinstance(port, QosPort) and any(
+        HEADROOM_FULL in group.dropped and not group.was_lossy for group in port.groups
+    )
 
 
 def _obeyed(fabric: ModelFabric, port: str) -> bool:
     """Whether the sender at the other end of a port's link got all of the port's pause frames, and none but those.
 
-    Faults lose pause frames, a watchdog ignores them, and a policy's own, or its lossless switch, change when they
-    come.
+    Faults lose pause frames, a watchdog ignores them, and a controller's own change when they come.
     """
     wire, far_end = fabric.transmitters[port], fabric.ports.get(fabric.plan.far_end(port).name)
     ignored = isinstance(far_end, QosPort) and far_end.watchdog is not None and far_end.watchdog.detected > 0

@@ -316,15 +316,23 @@ class OvsDatapath:
 
         `emitting` are the switches that were told to. Frames are in the order of switches and ports, those of one port
         in the order in which they left: the order among ports depends on the machine.
+
+        Open vSwitch hands on a packet-in only in the turn of its main loop after the one in which it made it, so a
+        packet-out's may come behind the answer to the exchange's barrier. A fence's return shows that a new turn has
+        begun, and `sync` then brings all that was made before it.
         """
         for name in emitting:
             self._fence(next(iter(self.switches[name].ports.values())))
+            self._sync(name)
         while self._drain(0):
             pass
         found, again = self._collected or [], self._again
         self._collected = None
         order = {name: index for index, name in enumerate(self.switches)}
-        return sorted(found, key=lambda emission: (order[emission.switch], emission.port)), again
+        return (
+            sorted(found, key=lambda emission: (order[emission.switch], emission.port)),
+            sorted(again, key=lambda packet_in: (order[packet_in.switch], packet_in.in_port)),
+        )
 
     def emitted(self, emission: Emission) -> None:
         """A frame has come out that nobody sent in."""

@@ -163,6 +163,8 @@ def _headroom_drops(result: Summary) -> Iterator[RenderableType]:
     why = f"{name} has {format_size(has, 1)} for what arrives after XOFF"
     if has < needs:
         why += f"; its link needs {format_size(needs, 1)}, which 'headroom: auto' gives"
+    elif result.get("control", {}).get("actions"):
+        why += ", and was sent more: a policy switched it to lossy and back, or pause frames were lost, or ignored"
     else:
         why += ", and its sender did not stop: its pause frames were lost, or ignored"
     yield Group(Text(text, BAD), indented(Text(why)))

@@ -32,6 +32,7 @@ def check_classes(draft: Draft) -> Problems:
         yield from _ecn(draft, ecn, (*_PATH, "ecn", str(priority)))
     if qos.pfc is not None and draft.sound(*_PATH, "pfc"):
         yield from _quanta(draft, qos.pfc)
+        yield from _watchdog(draft, qos.pfc)
     if qos.credits is not None and draft.sound(*_PATH, "credits"):
         yield from _credits(draft, qos, qos.credits)
     yield from _memory(draft, qos)
@@ -71,6 +72,16 @@ def _quanta(draft: Draft, pfc: PfcOptions) -> Problems:
         if pause * (1 - pfc.refresh) < frame:
             yield Problem((*path, "quanta"), wording_qos.pause_too_short(link.a.name, pause, frame, pfc.refresh))
             return
+
+
+def _watchdog(draft: Draft, pfc: PfcOptions) -> Problems:
+    """A watchdog cannot tell how long a queue has been paused more finely than it looks; SONiC refuses it, too."""
+    path, watchdog = (*_PATH, "pfc", "watchdog"), pfc.watchdog
+    if watchdog is None or not all(draft.sound(*path, key) for key in ("detect", "poll")):
+        return
+    if watchdog.detect < watchdog.poll:
+        text = wording_qos.detects_between_looks(watchdog.poll, watchdog.detect)
+        yield Problem((*path, "detect"), text)
 
 
 def _credits(draft: Draft, qos: QosOptions, credits: CreditOptions) -> Problems:

@@ -61,6 +61,13 @@ def pause_too_short(port: str, pause_ps: int, frame_ps: int, refresh: float) -> 
     )
 
 
+def detects_between_looks(poll_ps: int, detect_ps: int) -> str:
+    return (
+        f"expected a time of at least poll, {TIME.text(poll_ps)}, found {TIME.text(detect_ps)}; "
+        "raise detect, or lower poll"
+    )
+
+
 def storm_needs_flow_control() -> str:
     return "expected a fabric with flow control for a pause-storm, found none; add 'qos: {pfc: {}}' to the fabric"
 

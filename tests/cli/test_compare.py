@@ -111,12 +111,13 @@ def test_all_wrong_arguments_are_told_at_once_and_nothing_is_run(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     (tmp_path / "wrong.yaml").write_text("title: Nothing else\n")
-    error = invoke("empty", "wrong.yaml", "absent.yaml").exception
+    error = invoke("empty", "wrong.yaml", "absent.yaml", "nothere").exception
     assert isinstance(error, ScenarioError)
     told = str(error)
     assert "empty: expected the directory of a finished run" in told
     assert "wrong.yaml:1:1" in told
     assert "absent.yaml: expected a scenario file" in told
+    assert "nothere: expected a run's directory or a scenario, found nothing there" in told
     assert not (tmp_path / "runs").exists()
 
 

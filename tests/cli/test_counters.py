@@ -89,6 +89,19 @@ def test_a_directory_without_a_finished_run(tmp_path: Path) -> None:
     told = f"{tmp_path}: expected the directory of a finished run, such as runs/01-ring-all-reduce-1, found "
     assert message(tmp_path) == told + "no summary.json in it: the run was interrupted, or is under way"
     assert message(tmp_path / "no").endswith("found nothing there")
-    for text in ("not json", "[1]", '{"ok": true}', b"\xff"):
+    for text in ("not json", "[1]", b"\xff"):
         (tmp_path / "summary.json").write_bytes(text if isinstance(text, bytes) else text.encode())
         assert message(tmp_path) == told + "a file that is not a summary of this version of rocelab"
+
+
+def test_a_summary_of_another_shape_is_told_by_what_it_lacks(tmp_path: Path) -> None:
+    told = f"{tmp_path}: expected the directory of a finished run, such as runs/01-ring-all-reduce-1, found "
+    told += "a summary of another version of rocelab: it has no "
+    file = finished(tmp_path, "marked") / "summary.json"
+    whole = json.loads(file.read_text())
+    del whole["totals"]["pauses"], whole["flows"][0]["end_ps"]
+    whole["ports"]["h0-eth0"] = 7
+    file.write_text(json.dumps(whole))
+    assert message(tmp_path) == told + "flows[0].end_ps, totals.pauses, ports.h0-eth0"
+    file.write_text('{"ok": true}')
+    assert message(tmp_path) == told + "title, failure, collectives and 8 more"

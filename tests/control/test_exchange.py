@@ -9,7 +9,8 @@ from testbed.control.exchange import ControlExchange, Maintenance
 from testbed.engine.forwarding import PUNTED
 from testbed.engine.frame import Frame
 from testbed.engine.identity import identity
-from testbed.engine.pause.frames import pfc_frame
+from testbed.engine.pause.frames import pause_frame, pfc_frame
+from testbed.errors import TestbedError
 from testbed.outside.ovs_forwarder import Emission
 from testbed.units import MICROSECOND
 from tests.control.kit import DATA_BYTES, Fabric, FakeSwitches
@@ -147,6 +148,27 @@ def test_a_frame_that_comes_up_again_waits_again(monkeypatch: pytest.MonkeyPatch
     assert bench.balanced()
 
 
+def test_a_frame_that_is_put_out_and_comes_up_again_is_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(always, monkeypatch)
+    bench.send(9)
+    bench.switches.again.append([PacketIn(77, "leaf0", 1, identity(data(9)).hex(), truncated=False)])
+    bench.switches.emissions.extend([[Emission("leaf0", 3, data(9))], [Emission("leaf0", 2, data(9))]])
+    bench.loop.run()
+    assert (bench.received(1), bench.received(2)) == ([9], [9])
+    assert bench.exchange.data_copies == 1
+    assert bench.balanced()
+
+
+def test_a_frame_that_comes_up_without_having_been_with_the_controller_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(always, monkeypatch)
+    bench.send(9)
+    bench.switches.again.append([PacketIn(77, "leaf0", 1, identity(data(8)).hex(), truncated=False)])
+    with pytest.raises(TestbedError, match="switch leaf0 sent the controller a frame, from port 1, that was not with"):
+        bench.loop.run()
+
+
 def test_memory_is_freed_while_a_frame_is_with_the_controller(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(always, monkeypatch, qos={})
     bench.send(1)
@@ -170,3 +192,18 @@ def test_a_controllers_pause_frame_stops_the_neighbour_and_is_counted(monkeypatc
     assert bench.fabric.model.transmitters["h0-eth0"].paused_mask == 0
     assert list(bench.fabric.model.accounting()) == []
     assert bench.balanced()
+
+
+@pytest.mark.parametrize("kind", ["pfc", "pause"])
+def test_a_controllers_pause_frames_are_sent_as_often_as_received(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    bench = Bench(lambda _frame: False, monkeypatch, qos={"pfc": {"kind": kind}})
+    mac = "02:01:00:00:00:01"
+    frames = pfc_frame(mac, {3: 1000, 4: 0}), pause_frame(mac, 1000), pause_frame(mac, 0)
+    bench.switches.emissions.append([Emission("leaf0", 1, frame) for frame in frames])
+    bench.loop.at(MICROSECOND, lambda _nothing: bench.exchange.perform(decision=4))
+    bench.loop.run()
+    control = bench.fabric.model.flow_control
+    assert control is not None
+    sender, receiver = control.senders["leaf0-eth1"], control.receivers["h0-eth0"]
+    assert (sender.xoff_frames, sender.xon_frames) == (receiver.xoff_frames, receiver.xon_frames)
+    assert (sum(sender.xoff_frames), sum(sender.xon_frames)) == (2, 2)

@@ -33,7 +33,7 @@ class Bench:
         maintenance = Maintenance(self.switches.forget, self.switches.protect)
         self.exchange = ControlExchange(loop, model, self.switches, self.switches, maintenance, timing.latency_ps)
         actions = EngineActions(model, self.metered)
-        observer = Observer(self.fabric.plan, model, actions.ramps, flows=False)
+        observer = Observer(self.fabric.plan, model, actions.ramps, actions.alphas, flows=False)
         self.loop = ControlLoop("mine", loop, policy, observer, actions, self.exchange, timing)
         self.done_ps = done_ps
         loop.at(done_ps, lambda _nothing: None)
@@ -42,6 +42,11 @@ class Bench:
         self.loop.start(lambda: self.fabric.loop.now >= self.done_ps, faults)
         self.fabric.loop.run()
 
+    def keep_busy(self) -> None:
+        """Have an event in every interval."""
+        for at in range(0, self.done_ps, INTERVAL // 2):
+            self.fabric.loop.at(at, lambda _nothing: None)
+
     def kmin(self) -> int | None:
         ramp = self.loop._actions.ramps.get(("leaf0-eth1", 3))
         return ramp.kmin if ramp else None
@@ -49,6 +54,7 @@ class Bench:
 
 def test_it_looks_once_every_interval_until_the_workload_is_done() -> None:
     bench = Bench(FakePolicy(), done_ps=170 * MICROSECOND)
+    bench.keep_busy()
     bench.run()
     hooks = [("on_start", 0), *(("on_interval", number * INTERVAL) for number in (1, 2, 3))]
     assert bench.policy.asked == hooks
@@ -87,6 +93,7 @@ def test_a_latency_beyond_the_interval_keeps_the_answers_in_their_order() -> Non
         return [SetEcn("leaf0-eth1", 3, time_ps // MICROSECOND, 10**6, 0.5)], 0
 
     bench = Bench(FakePolicy(answer), 300 * MICROSECOND, Timing(INTERVAL, 120 * MICROSECOND))
+    bench.keep_busy()
     found: list[int | None] = []
     for at in (169, 171, 221, 271):
         bench.fabric.loop.at(at * MICROSECOND, lambda _nothing: found.append(bench.kmin()))
@@ -146,3 +153,28 @@ def test_a_policy_that_still_acts_is_waited_for() -> None:
     bench.loop.start(lambda: False)
     bench.fabric.loop.run()
     assert bench.loop.looks == 180
+
+
+def test_an_idle_gap_is_one_look_that_covers_it() -> None:
+    seen = []
+
+    def note(hook: str, _time: int, argument: Any) -> tuple[Any, int]:
+        if hook == "on_interval":
+            telemetry = Telemetry.from_json(argument)
+            seen.append((telemetry.time_ps // INTERVAL, telemetry.interval_ps // INTERVAL))
+        return (), 0
+
+    bench = Bench(FakePolicy(note), done_ps=90_001 * INTERVAL + 1)
+    bench.fabric.loop.at(80_000 * INTERVAL + 1, lambda _nothing: None)
+    bench.run()
+    assert seen == [(1, 1), (80_000, 79_999), (80_001, 1), (90_001, 10_000)]
+
+
+def test_a_policy_that_sends_something_into_an_idle_fabric_sees_what_comes_of_it() -> None:
+    def answer(_hook: str, time_ps: int, _argument: Any) -> tuple[Any, int]:
+        return (), int(time_ps in (INTERVAL, 2 * INTERVAL))
+
+    bench = Bench(FakePolicy(answer), done_ps=1000 * INTERVAL + 1)
+    bench.switches.answer = Exchanged(changed=False, cleared=[], emitting=[])
+    bench.run()
+    assert [time_ps // INTERVAL for _, time_ps in bench.policy.asked] == [0, 1, 2, 3, 1000]

@@ -1,5 +1,6 @@
 """What a policy sees: differences of the engine's counters, interval by interval."""
 
+from controllers.policy import SetPfc
 from controllers.policy.telemetry import FlowTelemetry
 from testbed.control.actions import EngineActions
 from testbed.control.flows import FlowCounter
@@ -16,7 +17,8 @@ FRAME_PS = serialisation_ps(DATA_BYTES, RATE_BPS)
 
 
 def observer_of(fabric: Fabric) -> Observer:
-    return Observer(fabric.plan, fabric.model, EngineActions(fabric.model, {}).ramps, flows=False)
+    actions = EngineActions(fabric.model, {})
+    return Observer(fabric.plan, fabric.model, actions.ramps, actions.alphas, flows=False)
 
 
 def test_bytes_and_utilisation_are_of_the_interval() -> None:
@@ -136,3 +138,13 @@ def test_flows_are_told_apart_and_listed_by_size() -> None:
     )
     assert counter.take() == ()
     assert len(noted) == 6  # who listened before goes on
+
+
+def test_the_factor_of_a_lossless_priority_s_threshold_is_the_scenario_s_until_an_action_sets_it() -> None:
+    fabric = Fabric(qos={"pfc": {}, "ingress_alpha": 2, "lossless": [3]})
+    actions = EngineActions(fabric.model, {})
+    observer = Observer(fabric.plan, fabric.model, actions.ramps, actions.alphas, flows=False)
+    actions.apply(SetPfc("leaf0-eth1", 3, 4.0))
+    seen = observer.look()
+    assert [seen.port(f"leaf0-eth{number}").queues[3].ingress_alpha for number in (1, 2)] == [4.0, 2.0]
+    assert seen.port("leaf0-eth1").queues[0].ingress_alpha is None

@@ -71,6 +71,21 @@ def test_an_application_with_many_habits_gives_the_same_in_every_run(tmp_path: P
     assert first["ovs"]["packet_ins"] == first["control"]["punted_frames"] > 0
 
 
+def test_frames_that_come_up_twice_give_the_same_in_every_run_and_on_both_flavours(tmp_path: Path) -> None:
+    """Open vSwitch sends the second packet-in behind the answer to the barrier that follows the packet-out."""
+    scenario = {
+        "fabric": {"topology": {"kind": "dumbbell", "left": 1, "right": 1}, "addressing": "bridged"},
+        "controller": {"app": "tests/control/apps/through_the_table.py", "latency": "10us"},
+        "workload": [{"kind": "flows", "flows": [{"source": "h0", "destination": "h1", "size": "64KiB"}]}],
+        "expect": {"drops.total": 0},
+    }
+    flavours = [*FLAVOURS, "os-ken"]
+    runs = [run(tmp_path, f"run{number}", flavour, **scenario) for number, flavour in enumerate(flavours)]
+    assert runs[0] == runs[1] == runs[2]
+    ovs = runs[0]["ovs"]
+    assert ovs["packet_ins"] == runs[0]["control"]["punted_frames"] == 2 * ovs["frames_in"] > 0
+
+
 def test_an_application_that_speaks_out_of_turn_fails_the_invariant(tmp_path: Path) -> None:
     scenario = learning(SINGLE)
     scenario["controller"]["app"] = "tests/control/apps/speaks_out_of_turn.py"

@@ -21,7 +21,10 @@ FOLDER = Path(__file__).parent / "misbehaving"
 PLAN = plan_of()
 AT_60_US = AskPolicy(1, "on_interval", 60_000_000, seen(port(PLAN, "leaf0-eth1")).as_json())
 
-WHILE_RUNNING = ["raises", "answers_a_number", "answers_text", "names_no_port", "names_no_switch"]
+WHILE_RUNNING = [
+    "raises", "interrupts", "answers_a_number", "answers_text", "answers_without_end", "names_no_port",
+    "names_no_switch", "adds_no_flow",
+]  # fmt: skip
 WHILE_LOADING = ["raises_at_import", "refuses_options"]
 
 
@@ -45,6 +48,17 @@ def test_misbehaviour_names_policy_line_and_model_time(name: str, golden: Golden
     with pytest.raises(PolicyError) as caught:
         load(name).answer(AT_60_US)
     golden(FOLDER / f"{name}.txt", f"{caught.value}\n")
+
+
+def test_an_action_of_which_no_message_can_be_made(golden: GoldenCheck) -> None:
+    def refuse(_action: object) -> None:
+        raise KeyError("unknown match field: no_such")
+
+    host = load("matches_no_field")
+    host.rehearse = refuse
+    with pytest.raises(PolicyError) as caught:
+        host.answer(AT_60_US)
+    golden(FOLDER / "matches_no_field.txt", f"{caught.value}\n")
 
 
 def test_misbehaviour_at_the_start(golden: GoldenCheck) -> None:

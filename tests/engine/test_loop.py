@@ -95,3 +95,12 @@ def test_while_upkeep_runs_it_is_no_longer_counted() -> None:
     loop.upkeep_at(3, lambda _: seen.append(loop.only_upkeep))
     loop.run()
     assert seen == [False, True]
+
+
+def test_the_next_work_is_found_behind_upkeep() -> None:
+    loop = EventLoop()
+    loop.upkeep_at(10, lambda _: None)
+    assert (loop.next_time(), loop.next_work_time()) == (10, None)
+    loop.at(30, lambda _: None)
+    loop.at(20, lambda _: None)
+    assert (loop.next_time(), loop.next_work_time()) == (10, 20)

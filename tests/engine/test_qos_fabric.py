@@ -45,28 +45,30 @@ RESPONSE_PS = 100_000
 """Shorter than a frame, so that a frame which starts in the very instant of obedience still does."""
 
 
-def worst_case(headroom: int) -> Lab:
+def worst_case(headroom: int, response_ps: int = RESPONSE_PS) -> Lab:
     """The first frame from h0 crosses the threshold. At that instant the wire back to h0 begins a largest frame of
-    h2's. h0 fills the window to the byte, and begins one more largest frame in its last instant."""
+    h2's. h0 fills the window to the byte, and begins one more largest frame in its last instant; where the last bytes
+    of the window would hold nothing but overhead, it fills it with largest frames only and begins that one before."""
     lab = Lab(
         plan_of("single-switch"),
         qos=qos(
             reserved="0B",
             ingress_alpha=0.000001,
-            pfc={"headroom": f"{headroom}B", "response": f"{RESPONSE_PS}ps"},
+            pfc={"headroom": f"{headroom}B", "response": f"{response_ps}ps"},
         ),
     )
     lab.fabric.storm([storm("h1-eth0")])  # h1 takes nothing, so nothing leaves the headroom
-    window_bytes = (WIRE + 84) + (2 * DELAY_PS + RESPONSE_PS) // BYTE_PS
-    count = -(-window_bytes // WIRE)
-    filling = [window_bytes // count + (number < window_bytes % count) for number in range(count)]
+    window_bytes = (WIRE + 84) + (2 * DELAY_PS + response_ps) // BYTE_PS
+    filled_bytes = window_bytes - (window_bytes % WIRE if window_bytes % WIRE < 24 else 0)
+    count = -(-filled_bytes // WIRE)
+    filling = [filled_bytes // count + (number < filled_bytes % count) for number in range(count)]
     start = 2_000_000
     for number, size in enumerate([WIRE, *filling, WIRE, WIRE, WIRE]):
         lab.send_ip(start, 0, 1, size, number)
     lab.send_ip(start - LATENCY_PS, 2, 0, WIRE, traffic_class=0)
     lab.loop.run(until_ps=start + 20_000_000)
     assert len(lab.nics["h0-eth0"].frames) == 2  # the last of all, and none more, has got out
-    assert sum(filling) == window_bytes
+    assert sum(filling) == filled_bytes
     return lab
 
 
@@ -81,6 +83,16 @@ def test_headroom_is_exactly_enough() -> None:
 def test_one_byte_short_drops_the_last_frame() -> None:
     lab = worst_case(headroom_bytes(100 * 10**9, DELAY_PS, RESPONSE_PS, LARGEST) - 1)
     assert [(where, reason) for where, reason, _ in lab.drops] == [("leaf0-eth1", HEADROOM_FULL)]
+
+
+@pytest.mark.parametrize("rest_bytes", [*range(26)])
+def test_headroom_is_exactly_enough_however_the_window_ends(rest_bytes: int) -> None:
+    """The window is a number of largest frames and a few bytes, too few for one more frame or just enough."""
+    response_ps = (-(WIRE + 84) - 2 * DELAY_PS // BYTE_PS + rest_bytes) % WIRE * BYTE_PS
+    headroom = headroom_bytes(100 * 10**9, DELAY_PS, response_ps, LARGEST)
+    assert worst_case(headroom, response_ps).drops == []
+    short = worst_case(headroom - 1, response_ps)
+    assert [(where, reason) for where, reason, _ in short.drops] == [("leaf0-eth1", HEADROOM_FULL)]
 
 
 bursts = st.lists(

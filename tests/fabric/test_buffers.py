@@ -52,9 +52,17 @@ def test_headroom_is_the_sum_of_its_terms(rate_gbps: int, delay_ps: int) -> None
     """At these rates a byte takes a whole number of picoseconds, so the terms can be added by hand."""
     byte_ps, wire, response_ps = 8_000 // rate_gbps, MAX + 24, 500_000
     window_bytes = wire + 84 + (2 * delay_ps + response_ps) // byte_ps
-    fewest_frames = -(-window_bytes // wire)
-    expected = window_bytes - 24 * fewest_frames + 2 * MAX
+    full_frames, rest_bytes = divmod(window_bytes, wire)
+    expected = full_frames * MAX + max(rest_bytes - 24, 0) + 2 * MAX
     assert headroom_bytes(rate_gbps * GBPS, delay_ps, response_ps, MAX) == expected
+
+
+@pytest.mark.parametrize(("rest_bytes", "more_bytes"), [(0, 0), (1, 0), (23, 0), (24, 0), (25, 1), (100, 76)])
+def test_a_rest_of_the_window_that_is_all_overhead_takes_nothing_away(rest_bytes: int, more_bytes: int) -> None:
+    """A sender that fills the window with whole largest frames starts the last one a little earlier, and loses none."""
+    wire, byte_ps = MAX + 24, 80
+    response_ps = (4 * wire + rest_bytes - (wire + 84)) * byte_ps
+    assert headroom_bytes(100 * GBPS, 0, response_ps, MAX) == (4 + 2) * MAX + more_bytes
 
 
 def test_headroom_grows_with_everything_that_takes_time() -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from testbed.engine.frame import Frame
 from testbed.engine.impairments import DropNth, Faults
+from testbed.engine.pause.frames import pfc_frame
 from testbed.engine.statistics import PortStatistics, QueueStatistics, SwitchStatistics
 from testbed.measurement.feedback import feedback_invariants
 from testbed.measurement.records import DropRecord, Invariant
@@ -156,3 +158,35 @@ def test_a_pause_frame_that_nobody_sent_is_found(paused: Lab) -> None:
     check = pauses(paused, [])
     assert not check.ok
     assert check.detail.startswith("leaf0-eth3: ")
+
+
+def controlled(priorities: dict[int, int]) -> Lab:
+    """A controller has leaf0-eth2 send a PFC frame; the exchange counts it as the port's."""
+    lab = Lab(plan_of("single-switch"), qos=QosOptions.model_validate({"pfc": {}}))
+    assert lab.fabric.flow_control is not None
+    for priority, quanta in priorities.items():
+        sender = lab.fabric.flow_control.senders["leaf0-eth2"]
+        (sender.xoff_frames if quanta else sender.xon_frames)[priority] += 1
+    frame = Frame(pfc_frame("02:00:00:00:01:01", priorities))
+    lab.loop.at(0, lambda _: lab.fabric.switches["leaf0"].emit(2, frame))
+    return lab
+
+
+def test_a_controllers_pause_frames_are_balanced_too() -> None:
+    lab = controlled({2: 0, 3: 100, 4: 100})
+    lab.run()
+    assert pauses(lab, []).ok
+    assert lab.fabric.flow_control is not None
+    lab.fabric.flow_control.receivers["h1-eth0"].xoff_frames[3] += 1
+    assert not pauses(lab, []).ok
+    lab.fabric.flow_control.receivers["h1-eth0"].xoff_frames[3] -= 2
+    assert not pauses(lab, []).ok
+
+
+def test_a_controllers_pause_frame_that_is_lost_names_more_than_the_lossless() -> None:
+    lab = controlled({2: 0, 3: 100, 4: 100})
+    lab.fabric.transmitters["leaf0-eth2"].impair(Faults([DropNth("any", 1, 1)]))
+    lab.run()
+    assert lab.lost_control_frames == 1
+    assert pauses(lab, lost("pause", where="leaf0-eth2")).ok
+    assert not pauses(lab, []).ok

@@ -158,3 +158,29 @@ def test_lost_pause_frames_excuse_a_full_headroom() -> None:
     incast(lab, (1, 2, 3), 0)
     assert ("leaf0-eth2", "headroom_full") in {(where, reason) for where, reason, _ in lab.drops}
     assert judged(lab)["headroom"]
+
+
+def switching(lab: Lab, period_ps: int) -> None:
+    """Let a policy give up the protection of leaf0-eth2, and take it up again, time after time."""
+
+    def switch(lossless: bool) -> None:
+        lab.fabric.switches["leaf0"].set_lossless("leaf0-eth2", 3, lossless)
+
+    for number in range(100):
+        lab.loop.at(number * period_ps, switch, number % 2 == 1)
+
+
+def test_protection_given_up_and_taken_up_again_excuses_a_full_headroom() -> None:
+    lab = lab_of("single-switch")
+    switching(lab, 2_300_000)
+    incast(lab, (1, 2, 3), 0)
+    assert ("leaf0-eth2", "headroom_full") in {(where, reason) for where, reason, _ in lab.drops}
+    assert judged(lab)["headroom"]
+
+
+def test_a_full_headroom_that_nobody_switched_is_a_broken_invariant() -> None:
+    lab = lab_of("single-switch")
+    group = lab.fabric.qos_switches()["leaf0"].qos_ports()[1].groups[3]
+    group.headroom_bytes -= 2 * WIRE
+    incast(lab, (1, 2, 3), 0)
+    assert not judged(lab)["headroom"]

@@ -154,3 +154,10 @@ def test_numbers_in_columns() -> None:
     assert times_alike([3 * 10**12, 10**9]) == ["3.000s", "0.001s"]
     assert times_alike([0]) == ["0.000ns"]
     assert [count(n, "frame") for n in (0, 1, 2_000)] == ["0 frames", "1 frame", "2,000 frames"]
+
+
+def test_a_policy_that_switches_protection_is_named_where_a_headroom_was_full() -> None:
+    """Pause frames alone are blamed only where no policy acted."""
+    run = replace(lossless_examples.deadlock(), control={"actions": 2})
+    assert "was sent more: a policy switched it to lossy and back, or pause frames" in printed(summary(run), 200)
+    assert "its sender did not stop: its pause frames were lost" in printed(summary(lossless_examples.deadlock()), 200)

@@ -41,6 +41,7 @@ class IngressGroup:
         used_bytes: reserved and shared bytes in use; shared_bytes: those of them that are shared.
         headroom_used_bytes, headroom_peak_bytes: of `headroom_bytes`.
         lossless: whether headroom and pauses protect it. xoff: whether its sender has been told to pause.
+        was_lossy: whether it once gave up that protection; its headroom may have been in use when it took it up again.
         waiting_bytes: how many of its bytes wait in the egress queue of each port, by port number.
         dropped: refused frames by reason.
     """
@@ -48,14 +49,14 @@ class IngressGroup:
     __slots__ = (
         "_alpha", "_congestion", "_memory", "_reserved", "_xon_offset", "dropped", "headroom_bytes",
         "headroom_peak_bytes", "headroom_used_bytes", "lossless", "port", "priority", "shared_bytes", "used_bytes",
-        "waiting_bytes", "xoff",
+        "waiting_bytes", "was_lossy", "xoff",
     )  # fmt: skip
 
     def __init__(self, memory: SharedMemory, port: int, priority: int, reserved_bytes: int, ports: int) -> None:
         """A lossy group of a switch with `ports` ports, numbered from 1; `protect` makes it lossless."""
         self.port = port
         self.priority = priority
-        self.lossless = self.xoff = False
+        self.lossless = self.xoff = self.was_lossy = False
         self.used_bytes = self.shared_bytes = 0
         self.headroom_bytes = self.headroom_used_bytes = self.headroom_peak_bytes = 0
         self.waiting_bytes = [0] * (ports + 1)
@@ -80,12 +81,18 @@ class IngressGroup:
         return self._congestion is not None
 
     def set_lossless(self, lossless: bool) -> None:
-        """Give up the group's protection, or take it up again. Raises ValueError for a group that never had any."""
+        """Give up the group's protection, or take it up again. Raises ValueError for a group that never had any.
+
+        What is still in the headroom then takes room from what is under way, so the sender must pause at once.
+        """
         if lossless and not self.can_be_lossless:
             raise ValueError(f"priority {self.priority} of port {self.port} has no headroom: it is not in qos.lossless")
         self.lossless = lossless
+        self.was_lossy = self.was_lossy or (not lossless and self.can_be_lossless)
         if not lossless and self.xoff:
             self._resume()
+        elif lossless and self.headroom_used_bytes:
+            self._pause()
 
     def set_alpha(self, alpha: Alpha) -> None:
         """Change the factor of the group's threshold."""
@@ -136,10 +143,13 @@ class IngressGroup:
             memory = self._memory
             memory.used_bytes += size
             memory.peak_bytes = max(memory.peak_bytes, memory.used_bytes)
+        self._pause()
+        return reason
+
+    def _pause(self) -> None:
         if not self.xoff and self._congestion is not None:
             self.xoff = True
             self._congestion.congested(self)
-        return reason
 
     def _refuse(self, reason: str) -> str:
         self.dropped[reason] = self.dropped.get(reason, 0) + 1

@@ -1,7 +1,8 @@
 """Deadlock: a cycle of waiting buffers in which each waits for the next and none can ever move.
 
-An egress queue is *blocked* when it is paused and has frames. It is paused by the ingress groups at the other end of
-its link; such a group lets it go on when enough of its own frames have left, and these wait in egress queues in turn.
+An egress queue is *blocked* when it is paused, obeys (a watchdog may make it forward all the same) and has frames. It
+is paused by the ingress groups at the other end of its link; such a group lets it go on when enough of its own frames
+have left, and these wait in egress queues in turn.
 
 The search assumes of every blocked queue that it can never move, and takes back what is not so: a queue whose pausing
 groups would all resume once everything that is not stuck had left. What remains when nothing more can be taken back can
@@ -90,7 +91,7 @@ class DeadlockSearch:
         """All blocked queues, each with the groups that pause it."""
         found = {}
         for name, port in self._ports.items():
-            mask = port.transmitter.paused_mask
+            mask = port.transmitter.paused_mask & port.scheduler.obeyed_mask
             far = self._ports.get(port.far_end)
             if not mask or far is None or far.sender is None:
                 continue

@@ -72,8 +72,8 @@ class PauseMonitor:
 
     def stopped(self, work_left: bool) -> str | None:
         """Return why nothing more will happen: a text, empty when all is done; None while something may."""
-        deadlock, now = self.deadlock, self._loop.now
-        if deadlock is not None and not self._breaks_deadlocks and now - deadlock.time_ps >= self.patience_ps:
+        deadlock = self._lasting_deadlock()
+        if deadlock is not None:
             return deadlock.text()
         if self._quiet_since_ps is None:
             return None
@@ -82,6 +82,17 @@ class PauseMonitor:
         if self._last_quiet_ps - self._quiet_since_ps >= self.patience_ps:
             return self._after_upkeep(self._held_up())
         return None
+
+    def _lasting_deadlock(self) -> Deadlock | None:
+        """Return the deadlock that has lasted for `patience`, unless a watchdog is there to break it.
+
+        Whatever ended its pauses, a policy say, ended the looks too: so it is looked at once more.
+        """
+        suspect, now = self.deadlock, self._loop.now
+        if suspect is None or self._breaks_deadlocks or now - suspect.time_ps < self.patience_ps:
+            return None
+        self._note(self._search.find(now))
+        return suspect if self.deadlock is suspect else None
 
     def _after_upkeep(self, reason: str) -> str:
         """Let what upkeep has put on wires arrive, so that the books are balanced."""
@@ -96,7 +107,7 @@ class PauseMonitor:
             f"{port.name} priority {queue.priority} {self._search.held_by} {port.far_end}"
             for port in self._ports
             for queue in port.scheduler.queues
-            if queue.frames and port.transmitter.paused_mask & queue.bit
+            if queue.frames and port.transmitter.paused_mask & port.scheduler.obeyed_mask & queue.bit
         ]
         return (
             f"nothing has moved since {format_time(self._quiet_since_ps)}: {', '.join(held) or 'every NIC is held up'}"

@@ -9,10 +9,8 @@ PORT = "leaf0-eth1"
 
 def after(policy: Policy, shares: list[float]) -> list[list[Action]]:
     """Return what the policy does in each of the intervals, in which the port paused its neighbour for `shares`."""
-    return [
-        acts(policy.on_interval(seen(port(PLAN, PORT, queue(tx_pause_ps=int(share * INTERVAL_PS))))))
-        for share in shares
-    ]
+    queues = [queue(tx_pause_ps=int(share * INTERVAL_PS), ingress_alpha=0.125) for share in shares]
+    return [acts(policy.on_interval(seen(port(PLAN, PORT, each)))) for each in queues]
 
 
 def test_acts_after_patience_intervals_in_a_row() -> None:
@@ -38,3 +36,17 @@ def test_a_port_that_drops_is_not_calm() -> None:
     after(policy, [1.0])
     dropping = port(PLAN, PORT, queue(dropped_packets=1))
     assert acts(policy.on_interval(seen(dropping))) == []
+
+
+def test_raise_starts_from_the_port_s_own_factor() -> None:
+    policy = make("pfc-guard", action="raise", patience=1, calm=1)
+    pausing = queue(tx_pause_ps=INTERVAL_PS, ingress_alpha=2.0)
+    assert acts(policy.on_interval(seen(port(PLAN, PORT, pausing)))) == [SetPfc(PORT, 3, 4.0)]
+    calm = queue(ingress_alpha=4.0)
+    assert acts(policy.on_interval(seen(port(PLAN, PORT, calm)))) == [SetPfc(PORT, 3, 2.0)]
+
+
+def test_raise_never_lowers() -> None:
+    policy = make("pfc-guard", action="raise", patience=1, alpha_max=8.0)
+    pausing = queue(tx_pause_ps=INTERVAL_PS, ingress_alpha=16.0)
+    assert acts(policy.on_interval(seen(port(PLAN, PORT, pausing)))) == []

@@ -98,3 +98,22 @@ def test_types_that_options_cannot_have() -> None:
 
     with pytest.raises(BadPolicy, match="expected the option 'values' of Wrong to have one of the types"):
         options_of(Wrong)
+
+
+def test_a_policy_looks_at_its_options_together_and_may_raise() -> None:
+    @dataclass
+    class Careful(Policy):
+        """Looks."""
+
+        low: int = 1
+        high: int = 2
+
+        def check(self) -> str | None:
+            if self.low > self.high:
+                raise ValueError("expected high of at least low")
+            return None
+
+    assert read_options(Careful, "careful", {})[1] == []
+    (mistake,) = read_options(Careful, "careful", {"low": 3})[1]
+    assert (mistake.name, mistake.text) == (None, "policy careful: expected high of at least low")
+    assert [each.name for each in read_options(Careful, "careful", {"low": "x"})[1]] == ["low"]

@@ -155,6 +155,29 @@ def test_a_group_made_lossy_resumes_and_drops() -> None:
     assert group.admit(1) == SHARED_FULL
 
 
+def test_a_group_made_lossless_again_pauses_at_once_while_its_headroom_is_in_use() -> None:
+    _, group, told = lossless(shared=1000, alpha=0.1, headroom=300)
+    assert not group.was_lossy
+    group.admit(200)
+    group.set_lossless(False)
+    group.set_lossless(True)
+    assert told.log == ["xoff 3", "xon 3", "xoff 3"]
+    assert group.was_lossy
+    group.set_lossless(True)
+    assert told.log == ["xoff 3", "xon 3", "xoff 3"]
+    group.release(200)
+    assert told.log == ["xoff 3", "xon 3", "xoff 3", "xon 3"]
+    group.set_lossless(False)
+    group.set_lossless(True)
+    assert len(told.log) == 4  # nothing is in the headroom
+
+
+def test_a_lossy_group_that_is_made_lossy_never_was_anything_else() -> None:
+    _, group = lossy()
+    group.set_lossless(False)
+    assert not group.was_lossy
+
+
 def test_a_group_without_headroom_cannot_become_lossless() -> None:
     _, group = lossy()
     with pytest.raises(ValueError, match="priority 0 of port 1 has no headroom"):

@@ -2,7 +2,10 @@
 
 import pytest
 
+from testbed.engine.pause.deadlock import DeadlockSearch
 from testbed.engine.pause.journal import Pause
+from testbed.engine.pause.monitor import PauseMonitor
+from testbed.engine.qos_switch import QosPort
 from testbed.engine.reasons import PFC_WATCHDOG
 from testbed.fabric.buffers import pause_ps
 from testbed.scenario.model import PauseStorm
@@ -118,6 +121,69 @@ def test_pause_of_whole_links_deadlocks_too() -> None:
     assert lab.fabric.halted is not None
     assert lab.fabric.halted.startswith("deadlock since ")
     assert {pause.priority for pause in pauses(lab)} == {None}
+
+
+def broken_by_a_policy() -> Lab:
+    """A ring whose cycle is found, and then opened by making every port lossy: nothing is paused any more."""
+    lab = lab_of("ring", 1500)
+    lab.loop.run(until_ps=100_000_000)
+    monitor = monitor_of(lab)
+    while monitor.deadlock is None:
+        lab.loop.run_events(100)
+    for switch in lab.fabric.qos_switches().values():
+        for port in switch.qos_ports():
+            switch.set_lossless(port.name, 3, False)
+    return lab
+
+
+def monitor_of(lab: Lab) -> PauseMonitor:
+    assert lab.fabric.flow_control is not None
+    return lab.fabric.flow_control.monitor
+
+
+def test_a_deadlock_that_a_policy_ended_is_recorded_and_no_reason_to_stop() -> None:
+    lab = broken_by_a_policy()
+    monitor = monitor_of(lab)
+    found = monitor.deadlock
+    assert found is not None
+    lab.loop.at(found.time_ps + 2 * monitor.patience_ps, lambda _: None)  # the workload goes on
+    while lab.loop.run_events(100):
+        assert not lab.fabric.stopped(work_left=True)
+    assert not lab.fabric.stopped(work_left=True)
+    assert lab.loop.now >= found.time_ps + monitor.patience_ps
+    assert lab.fabric.halted is None
+    assert (monitor.deadlock, monitor.deadlocks) == (None, [found])
+    assert not any(nic.frames for nic in lab.nics.values())
+
+
+def test_a_fabric_with_a_policy_is_given_more_time() -> None:
+    """A policy that looks seldom may yet end a deadlock, so it lasts until the policy has had its looks."""
+    lab = lab_of("ring", 1500)
+    monitor = monitor_of(lab)
+    own_ps = monitor.patience_ps
+    lab.fabric.wait_for_policy(1)
+    assert monitor.patience_ps == own_ps
+    lab.fabric.wait_for_policy(3 * own_ps)
+    lab.run(turns=100_000)
+    assert lab.fabric.halted is not None
+    assert monitor.deadlock is not None
+    assert lab.loop.now >= monitor.deadlock.time_ps + 3 * own_ps
+
+
+def test_a_queue_that_the_watchdog_forwards_is_not_blocked() -> None:
+    lab = lab_of("ring", 1500)
+    lab.run()
+    found = monitor_of(lab).deadlock
+    assert found is not None
+    search = DeadlockSearch(lab.fabric.qos_switches(), qos_ports(lab))
+    assert search.find(lab.loop.now) is not None
+    first = found.steps[0]
+    qos_ports(lab)[first.port].scheduler.obeyed_mask &= ~(1 << first.priority)
+    assert search.find(lab.loop.now) is None
+
+
+def qos_ports(lab: Lab) -> dict[str, QosPort]:
+    return {port.name: port for switch in lab.fabric.qos_switches().values() for port in switch.qos_ports()}
 
 
 # --- storm ------------------------------------------------------------------------------------------------------------
