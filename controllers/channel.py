@@ -11,10 +11,12 @@
                             Synced          the answer to Sync
                             Decision        the answer to AskPolicy
                             Exchanged       the answer to Exchange
+                            PolicyUsed      the answer to UsePolicy
     testbed -> controller   AskStatus
                             Sync            has everything that a switch has sent up been told of?
                             AskPolicy       something happened: what does the policy want?
                             Exchange        a model time has come: let applications and policy speak to the switches
+                            UsePolicy       another policy is to be in charge
                             Stop            end (closing the line says the same)
 
 Answers come in the order of their questions. A message is a frozen dataclass; on the wire it is an object of its fields
@@ -156,6 +158,21 @@ class Exchanged:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyUsed:
+    """The answer to `UsePolicy`. `refusal`: why the one before stays in charge, None when it does not."""
+
+    refusal: str | None
+    sees_flows: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UsePolicy:
+    """Asks for another policy: its kind and options; None: for none."""
+
+    policy: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Sync:
     """Asks for a `Synced`."""
 
@@ -195,7 +212,7 @@ class Stop:
 
 Message: TypeAlias = (
     Hello | SwitchUp | SwitchReady | Ready | Failure | PolicyFailure | Status | PacketIn | Synced | Decision | Exchanged
-    | Sync | AskPolicy | Exchange | AskStatus | Stop
+    | PolicyUsed | Sync | AskPolicy | Exchange | UsePolicy | AskStatus | Stop
 )  # fmt: skip
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Message)}
 

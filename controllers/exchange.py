@@ -88,9 +88,8 @@ class Exchanges:
         self._supervisor = supervisor
         self._plan = plan
         self._names = {switch.dpid: switch.name for switch in plan.switches}
-        self._policy = policy
-        if policy is not None:
-            policy.rehearse = lambda action: self._message(policy, action).serialize()
+        self._policy: PolicyHost | None = None
+        self.use(policy)
         self._running = False
         self._open = False
         self._packet_ins = 0
@@ -100,6 +99,12 @@ class Exchanges:
         self._changed = False
         self._cleared: dict[str, None] = {}
         self._emitting: dict[str, None] = {}
+
+    def use(self, policy: PolicyHost | None) -> None:
+        """Send the OpenFlow actions of `policy` from now on."""
+        self._policy = policy
+        if policy is not None:
+            policy.rehearse = lambda action: self._message(policy, action).serialize()
 
     # --- packet-ins ---------------------------------------------------------------------------------------------------
 

@@ -81,7 +81,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _control(options: argparse.Namespace, flavour: Flavour, channel: Channel) -> tuple[int, str | None]:
     """Start everything; wait for the end; return the exit status and the reason, if any."""
     plan = Fabric.load(options.plan)
-    policy = _policy(options, plan)
+    policy = _policy(options.policy, plan, options.app)
     host, _, port = options.listen.rpartition(":")
     _check_listen(host, int(port))
     hub = importlib.import_module("ryu.lib.hub")
@@ -100,6 +100,7 @@ def _control(options: argparse.Namespace, flavour: Flavour, channel: Channel) ->
         log=OpenFlowLog(options.openflow_log),
         model_time=options.model_time,
         policy=policy,
+        load_policy=lambda wanted: _policy(wanted, plan, options.app),
     )
     manager.instantiate_apps(**manager.create_contexts())
     hub.sleep(0)  # the listener, a green thread, opens its socket now
@@ -111,11 +112,11 @@ def _control(options: argparse.Namespace, flavour: Flavour, channel: Channel) ->
     return status, reason
 
 
-def _policy(options: argparse.Namespace, plan: FabricPlan) -> PolicyHost | None:
-    if options.policy is None:
+def _policy(wanted: dict[str, Any] | None, plan: FabricPlan, app: str) -> PolicyHost | None:
+    if wanted is None:
         return None
-    given = dict(options.policy)
-    return load_policy(given.pop("kind"), given, plan, options.app)
+    given = dict(wanted)
+    return load_policy(given.pop("kind"), given, plan, app)
 
 
 def _check_listen(host: str, port: int) -> None:

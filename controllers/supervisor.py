@@ -42,18 +42,21 @@ from controllers.channel import (
     Hello,
     Message,
     PolicyFailure,
+    PolicyUsed,
     Ready,
     Status,
     Stop,
     SwitchReady,
     SwitchUp,
     Sync,
+    UsePolicy,
 )
 from controllers.exchange import Exchanges
 from controllers.failures import report
 from controllers.openflow_log import OpenFlowLog
 from controllers.policy_host import HangWatch, PolicyError, PolicyHost
 from controllers.sending import send_barrier
+from testbed.errors import ScenarioError
 from testbed.fabric.plan import FabricPlan
 
 _KEPT_MESSAGES = 1000
@@ -73,7 +76,8 @@ class EventSettled(ryu_event.EventBase):
 class Supervisor(app_manager.RyuApp):
     """The watcher. `ended` receives the exit status and the reason, None for an end that was asked for.
 
-    `log` writes down the OpenFlow messages; `model_time` says whether a model clock rules; `policy` is the run's.
+    `log` writes down the OpenFlow messages; `model_time` says whether a model clock rules; `policy` is the run's,
+    and `load_policy` makes another one in its place of a kind and options (None: of none; it raises ScenarioError).
 
     Attributes:
         datapaths: Ryu's objects of the switches that are connected, by name.
@@ -90,6 +94,7 @@ class Supervisor(app_manager.RyuApp):
         log: OpenFlowLog,
         model_time: bool,
         policy: PolicyHost | None,
+        load_policy: Callable[[dict[str, Any] | None], PolicyHost | None],
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -107,7 +112,8 @@ class Supervisor(app_manager.RyuApp):
         self._sent: deque[tuple[Any, Any]] = deque(maxlen=_KEPT_MESSAGES)
         self._failed = False
         self._own_message = False
-        self._policy = HangWatch(policy, self._on_hang, hub.getcurrent) if policy else None
+        self._load_policy = load_policy
+        self._policy = self._watched(policy)
         self._watch_handlers()
         self._watch_messages()
         _GreenThreadDeaths(self.fail).take_over(logging.getLogger(hub.__name__))
@@ -133,11 +139,27 @@ class Supervisor(app_manager.RyuApp):
                         self.tell(self.exchanges.sync(switch))
                     case Exchange() as exchange if self.exchanges:
                         self.tell(self.exchanges.carry_out(exchange))
+                    case UsePolicy(policy):
+                        self.tell(self._use_policy(policy))
                     case Stop():
                         break
         except ChannelClosed:
             pass
         self.ended.put((0, None))
+
+    def _watched(self, policy: PolicyHost | None) -> HangWatch | None:
+        return HangWatch(policy, self._on_hang, hub.getcurrent) if policy else None
+
+    def _use_policy(self, wanted: dict[str, Any] | None) -> PolicyUsed:
+        """Put another policy in charge, if it can be loaded."""
+        try:
+            policy = self._load_policy(wanted)
+        except ScenarioError as error:
+            return PolicyUsed(str(error), sees_flows=False)
+        self._policy = self._watched(policy)
+        if self.exchanges is not None:
+            self.exchanges.use(policy)
+        return PolicyUsed(None, sees_flows=policy is not None and policy.sees_flows)
 
     def _ask_policy(self, question: AskPolicy) -> None:
         assert self._policy is not None, "the testbed asks for a policy that it has named"

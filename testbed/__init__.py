@@ -13,6 +13,8 @@ The map. Each stage hands a typed, frozen object to the next, and imports point 
     measurement   testbed.measurement      Measurements   counters, drops, stalls, invariants
     report        testbed.report           summary.json   tables, Parquet, pcapng
 
-``testbed.outside`` holds the files that touch an outside world, one each: the sandbox, TAP devices, Open vSwitch,
-Mininet, the controller's process. ``testbed.run`` puts the stages together; ``testbed.cli`` is what a user types.
+``testbed.live`` ties the model clock to wall time, and ``testbed.shell`` is its command line; ``testbed.labs`` checks
+labs, ``testbed.bench`` makes the scenarios of a benchmark. ``testbed.outside`` holds the files that touch an outside
+world, one each: the sandbox, TAP devices, Open vSwitch, Mininet, the controller's process. ``testbed.run`` puts the
+stages together; ``testbed.cli`` is what a user types.
 """

@@ -1,7 +1,7 @@
 """The real part of a run: Open vSwitch, Mininet and the controller, brought up in the sandbox and taken down again."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,7 +11,9 @@ from testbed.control.exchange import Maintenance
 from testbed.errors import TestbedError
 from testbed.fabric.plan import FabricPlan
 from testbed.outside import openvswitch
+from testbed.outside.containers import Container
 from testbed.outside.controller import ControllerProcess
+from testbed.outside.hosts import connect_kernels, name_hosts
 from testbed.outside.network import CONTROLLER_ADDRESS, CONTROLLER_PORT, Network
 from testbed.outside.openvswitch import OpenVSwitch, PortCount
 from testbed.outside.ovs_forwarder import OvsDatapath, OvsSwitch
@@ -102,9 +104,13 @@ def fabric_up(
     options: ControllerOptions,
     directory: Path = Path("/run/rocelab"),
     openflow_log: Path | None = None,
+    *,
+    kernels: bool = False,
+    containers: Mapping[str, Container] | None = None,
 ) -> Iterator[Lab]:
     """Bring the fabric of `plan` up under a controller, hand it over, take it down. Call inside the sandbox.
 
+    `kernels`: the hosts' kernels are to use it too (`testbed.outside.hosts`). `containers` are the hosts that are one.
     The controller starts while the network is built; a user's own policy is looked at before. Raises ScenarioError when
     something is wrong with it, and TestbedError, quoting the controller's or Open vSwitch's own last lines, when one of
     them ends or a switch has no rules in time.
@@ -119,14 +125,18 @@ def fabric_up(
         model_time=True,
         openflow_log=openflow_log,
     )
-    network = Network(plan)
+    network = Network(plan, containers=containers)
     try:
         try:
             controller.start()
             if options.policy is not None and is_file(options.policy["kind"]):
                 controller.wait_hello()
             open_vswitch.start()
+            if kernels:
+                name_hosts(plan)
             network.start()
+            if kernels:
+                connect_kernels(network)
             open_vswitch.wait_for_switches(switch.name for switch in plan.switches)
             openvswitch.keep_connections(switch.name for switch in plan.switches)
             ready = controller.wait_ready(_READY_TIMEOUT_S)

@@ -5,20 +5,27 @@ A run is a function of scenario and seed: it has no other state, and all that it
 
 import resource
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.control.control import Control
 from testbed.engine.classes import priority_by_traffic_class
 from testbed.engine.fabric import ModelFabric
-from testbed.engine.faults import impair
+from testbed.engine.faults import WireFaults
 from testbed.engine.loop import EventLoop
 from testbed.errors import TestbedError
 from testbed.fabric.build import build_plan
 from testbed.fabric.plan import FabricPlan, Port
 from testbed.lab import MAINTENANCE, Lab, fabric_up
+from testbed.live.calibrate import Trial, calibrated
+from testbed.live.host_nic import HostNic
+from testbed.live.live import Live, packet_ps
 from testbed.measurement.capture import PortCapture
+from testbed.measurement.causes.collect import TransitCollector
+from testbed.measurement.causes.explain import explanation_of
+from testbed.measurement.history import History
 from testbed.measurement.invariants import invariants
 from testbed.measurement.pauses import pause_report
 from testbed.measurement.recorder import DropRecorder
@@ -26,14 +33,18 @@ from testbed.measurement.records import Measurements, OvsRecord, PortRecord, Wal
 from testbed.measurement.versions import versions
 from testbed.outside import openvswitch
 from testbed.outside.memory import require_memory
-from testbed.scenario.model import ControllerOptions, Scenario
+from testbed.scenario.model import ControllerOptions, Scenario, Work
 from traffic.nic import Nic
 from traffic.nic.congestion import CongestionSample, CongestionStatistics
-from traffic.results import CollectiveResult, FlowResult
+from traffic.nvlink import nvlink_domains
+from traffic.results import CollectiveResult, FlowResult, ReplayResult, TraceResult
 from traffic.work import Job, memory_needed, start_workload
 
 _EVENTS_A_TURN = 20_000
 """Events between two looks at the processes a run depends on, and at the progress bar."""
+
+_WALL_A_TURN_NS = 100_000_000
+"""The same on the live clock: wall time."""
 
 
 @dataclass(frozen=True)
@@ -41,25 +52,27 @@ class RunOptions:
     """How a run is carried out, apart from what it runs.
 
     `directory` is where a capture goes; `started` the wall time (time.monotonic) at which the user's command began;
-    `progress` is called now and then with the run as it stands.
+    `progress` is called now and then with the run as it stands. `rate_factor`: on the live clock, wall time over model
+    time, or 0 for one that the machine can hold; None: on the virtual clock.
     """
 
     directory: Path
     started: float
     progress: Callable[["Running"], None]
+    rate_factor: int | None = None
 
 
 class Running:
-    """A run under way: the model with real switches beneath it."""
+    """A run under way: the model with real switches beneath it; with a `rate_factor` on the live clock, `live`."""
 
-    def __init__(self, scenario: Scenario, plan: FabricPlan, lab: Lab) -> None:
+    def __init__(self, scenario: Scenario, plan: FabricPlan, lab: Lab, rate_factor: int | None = None) -> None:
         self.scenario = scenario
         self.plan = plan
         self.loop = EventLoop()
         self.recorder = DropRecorder(plan, self.loop)
         qos = scenario.fabric.qos
         self.nics = {
-            nic.name: Nic(
+            nic.name: (Nic if rate_factor is None else HostNic)(
                 nic,
                 self.loop,
                 ip_version=plan.ip_version,
@@ -71,7 +84,7 @@ class Running:
         if scenario.measure.rates:
             for nic in self.nics.values():
                 nic.congestion_samples = []
-        self.control = Control(scenario, plan, self.loop)
+        self.control = Control(scenario, plan, self.loop, any_policy=rate_factor is not None)
         forwarders, endpoints = self.control.forwarders(lab.forwarders), self.control.endpoints(self.nics)
         self.fabric = ModelFabric(
             plan,
@@ -84,29 +97,50 @@ class Running:
             seed=scenario.seed,
         )
         self.control.attach(self.fabric, lab.controller, lab.datapath, MAINTENANCE)
-        impair(plan, self.fabric.transmitters, scenario.faults, scenario.seed)
+        self.causes: TransitCollector | None = None
+        if scenario.measure.causes and rate_factor is None:
+            self.causes = TransitCollector.watching(self.nics.values(), self.fabric)
+        self.faults = WireFaults(plan, self.fabric.transmitters, scenario.seed)
+        self.faults.add(scenario.faults)
         self.fabric.storm(scenario.faults)
+        self.domains = nvlink_domains(scenario.fabric.nvlink, plan.host_by_name, self.loop)
         self.jobs: list[Job] = []
+        self.live = (
+            None if rate_factor is None else Live(plan, self.loop, rate_factor, self.nics, lab, scenario.transport.mtu)
+        )
         self._data_packets = 0
         self._lab = lab
 
     def start(self) -> None:
         """Start the workload: the first packets go out when the clock runs."""
-        self.jobs = start_workload(
-            self.scenario.workload, self.plan, self.nics, self.loop, self.scenario.seed, self.scenario.transport
+        self.add(self.scenario.workload)
+        self.control.start(self._all_done)
+
+    def start_control(self) -> None:
+        """Let the policy, if there is one, look at a fabric that has no workload yet."""
+        self.control.start(lambda: False)
+
+    def add(self, workload: Sequence[Work]) -> list[Job]:
+        """Start checked `workload` now, beside what runs already; return its jobs."""
+        scenario = self.scenario
+        jobs = start_workload(
+            workload, self.plan, self.nics, self.loop, scenario.seed, scenario.transport, self.domains
         )
-        self._data_packets = sum(job.data_packets for job in self.jobs)
-        self.control.start(lambda: all(job.done for job in self.jobs))
+        self.jobs += jobs
+        self._data_packets += sum(job.data_packets for job in jobs)
+        return jobs
 
     def share_done(self) -> float:
         """Return how much of the workload's data has been sent, retransmissions aside; 0 to 1."""
+        if not self._data_packets:  # everything goes by NVLink
+            return float(self._all_done())
         counters = [nic.counters for nic in self.nics.values()]
         return sum(each.sent_data_packets - each.retransmitted_packets for each in counters) / self._data_packets
 
     def finish(self, progress: Callable[["Running"], None]) -> None:
         """Run until every job is done and every frame has arrived, or nothing can move any more (a deadlock): then the
         jobs fail of that. Raises TestbedError when the model stops short for no such reason."""
-        while self.loop.run_events(_EVENTS_A_TURN):
+        while self._advance():
             self._lab.check()
             progress(self)
             if self.fabric.stopped(work_left=any(not job.done for job in self.jobs)):
@@ -121,21 +155,81 @@ class Running:
             )
         progress(self)
 
+    def _advance(self) -> bool:
+        """Go on for a turn; return whether there is more to come."""
+        if self.live is not None and self.live.advance(_WALL_A_TURN_NS, self._all_done):
+            return True
+        return self.loop.run_events(_EVENTS_A_TURN)
+
+    def _all_done(self) -> bool:
+        return all(job.done for job in self.jobs)
+
 
 def run(scenario: Scenario, options: RunOptions) -> Measurements:
     """Carry out `scenario` and return what was measured. Call inside the sandbox."""
     plan = build_plan(scenario.fabric)
-    require_memory(memory_needed(scenario.workload, plan))
+    require_memory(memory_needed(scenario.workload, plan, scenario.seed))
     log = options.directory / "openflow.log" if scenario.measure.openflow_log else None
-    with fabric_up(plan, scenario.controller, openflow_log=log) as lab:
-        running = Running(scenario, plan, lab)
+    with fabric_up(plan, scenario.controller, openflow_log=log, kernels=options.rate_factor is not None) as lab:
+        wanted = options.rate_factor
+        factor = None if wanted is None else rate_factor_for(scenario, plan, lab, wanted)
+        return _run_on(lab, scenario, plan, options, factor)
+
+
+@contextmanager
+def one_fabric(scenarios: Sequence[Scenario]) -> Iterator[Callable[[Scenario, RunOptions], Measurements]]:
+    """Yield what carries out one of `scenarios` after the other, as `run` does, but on a fabric brought up once.
+
+    The scenarios differ in their workloads alone, and the clock is virtual; model time begins afresh with each. A
+    controller that may keep something of what it has seen (a policy, a learning switch) would let one workload change
+    the next one's result, so then each gets a fabric of its own after all. Call inside the sandbox.
+    """
+    first = scenarios[0]
+    if not _own_rules(first.controller):
+        yield run
+        return
+    plan = build_plan(first.fabric)
+    require_memory(max(memory_needed(scenario.workload, plan, scenario.seed) for scenario in scenarios))
+    with fabric_up(plan, first.controller) as lab:
+
+        def run_next(scenario: Scenario, options: RunOptions) -> Measurements:
+            lab.datapath.settle()
+            return _run_on(lab, scenario, plan, options)
+
+        yield run_next
+
+
+def _run_on(
+    lab: Lab, scenario: Scenario, plan: FabricPlan, options: RunOptions, rate_factor: int | None = None
+) -> Measurements:
+    """Carry out `scenario` on a fabric that is up."""
+    running = Running(scenario, plan, lab, rate_factor)
+    running.start()
+    history = History(running.fabric, running.nics, running.loop) if scenario.measure.series else None
+    captured = _captured_ports(scenario, plan)
+    with PortCapture.of(running.fabric, options.directory / "capture.pcapng", captured):
+        first_packet = time.monotonic()
+        running.finish(options.progress)
+        finished = time.monotonic()
+    return _measurements(running, history, lab, options.started, first_packet, finished)
+
+
+def rate_factor_for(scenario: Scenario, plan: FabricPlan, lab: Lab, wanted: int) -> int:
+    """Return the live clock's factor; 0 is replaced by what trials of the scenario, without its policy, show."""
+    if wanted != 0:
+        return wanted
+    without_policy = scenario.controller.model_copy(update={"policy": None})
+
+    def trial() -> Trial:
+        lab.datapath.settle()
+        running = Running(scenario.model_copy(update={"controller": without_policy}), plan, lab)
         running.start()
-        captured = _captured_ports(scenario, plan)
-        with PortCapture.of(running.fabric, options.directory / "capture.pcapng", captured):
-            first_packet = time.monotonic()
-            running.finish(options.progress)
-            finished = time.monotonic()
-        return _measurements(running, lab, options.started, first_packet, finished)
+        nics = running.nics.values()
+        return Trial(running.loop, lambda: sum(nic.counters.sent_data_packets for nic in nics))
+
+    factor = calibrated(trial, packet_ps(plan, scenario.transport.mtu), len(plan.nics))
+    lab.datapath.settle()
+    return factor
 
 
 def _captured_ports(scenario: Scenario, plan: FabricPlan) -> tuple[str, ...]:
@@ -143,12 +237,19 @@ def _captured_ports(scenario: Scenario, plan: FabricPlan) -> tuple[str, ...]:
     return tuple(port.name for port in plan.ports()) if capture == "all" else capture
 
 
-def _measurements(running: Running, lab: Lab, started: float, first_packet: float, finished: float) -> Measurements:
-    results = [job.result() for job in running.jobs]
+def _measurements(
+    running: Running, history: History | None, lab: Lab, started: float, first_packet: float, finished: float
+) -> Measurements:
+    everything = [job.result() for job in running.jobs]
+    replays = tuple(result for result in everything if isinstance(result, ReplayResult))
+    results = [result for result in everything if not isinstance(result, ReplayResult)]
     nics = {name: dict(nic.statistics()) for name, nic in running.nics.items()}
     fabric, drops = running.fabric, tuple(running.recorder.records)
-    duration_ps = max(result.end_ps for result in results)
-    ovs = _ovs_record(lab)
+    duration_ps = max(result.end_ps for result in everything)
+    ovs, pauses = _ovs_record(lab), pause_report(fabric)
+    nvlink = tuple(domain.statistics() for domain in running.domains.values())
+    series = None if history is None else history.series(duration_ps, drops)
+    explanation = None if running.causes is None else explanation_of(running.causes, fabric, drops, pauses, results)
     return Measurements(
         scenario=running.scenario,
         plan=running.plan,
@@ -156,7 +257,9 @@ def _measurements(running: Running, lab: Lab, started: float, first_packet: floa
         duration_ps=duration_ps,
         collectives=tuple(result for result in results if isinstance(result, CollectiveResult)),
         flows=tuple(result for result in results if isinstance(result, FlowResult)),
-        failure=next((result.failure for result in results if result.failure), None),
+        traces=tuple(result for result in results if isinstance(result, TraceResult)),
+        replays=replays,
+        failure=next((result.failure for result in everything if result.failure), None),
         drops=drops,
         ports=tuple(_port_record(running, port) for port in running.plan.ports()),
         nics=nics,
@@ -174,15 +277,51 @@ def _measurements(running: Running, lab: Lab, started: float, first_packet: floa
                 copied_data_packets=running.control.copied_data_packets,
                 openflow_marked_packets=running.control.openflow_marked_packets,
                 own_rules=_own_rules(running.scenario.controller),
+                explanation=explanation,
+                series=series,
+                nvlink=nvlink,
+                replays=replays,
             ),
             running.control.on_model_time(lab.controller.status(), duration_ps),
         ),
         wall=_wall_record(fabric, started, first_packet, finished),
         control=running.control.measured(),
         switches={name: switch.statistics() for name, switch in fabric.switches.items()},
-        pauses=pause_report(fabric),
+        pauses=pauses,
         congestion=tuple(_congestion(running.nics.values())),
         congestion_samples=_samples(running.nics.values()),
+        live=running.live.record() if running.live else None,
+        explanation=explanation,
+        nvlink=nvlink,
+        series=series,
+        events=None if history is None else history.events(duration_ps, drops, pauses, running.scenario.faults),
+    )
+
+
+def snapshot(running: Running, lab: Lab) -> Measurements:
+    """Return what has been measured of a run that goes on: counters and records, but no results and no judgement."""
+    nics = {name: dict(nic.statistics()) for name, nic in running.nics.items()}
+    now = time.monotonic()
+    return Measurements(
+        scenario=running.scenario,
+        plan=running.plan,
+        versions={},
+        duration_ps=running.loop.now,
+        collectives=(),
+        flows=(),
+        failure=None,
+        drops=tuple(running.recorder.records),
+        ports=tuple(_port_record(running, port) for port in running.plan.ports()),
+        nics=nics,
+        retransmitted_packets=sum(counters["retransmitted_packets"] for counters in nics.values()),
+        ovs=_ovs_record(lab),
+        invariants=(),
+        wall=_wall_record(running.fabric, now, now, now + 1),
+        control=running.control.measured(),
+        switches={name: switch.statistics() for name, switch in running.fabric.switches.items()},
+        pauses=pause_report(running.fabric),
+        congestion=tuple(_congestion(running.nics.values())),
+        live=running.live.record() if running.live else None,
     )
 
 

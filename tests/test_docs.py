@@ -11,8 +11,10 @@ import pytest
 from testbed.cli.scenarios import FOLDER, builtin_scenarios
 from testbed.fabric.build import build_plan
 from testbed.report.tables import TABLES
+from testbed.scenario.collectives import Collective, Counted, Ranks
 from testbed.scenario.load import load_scenario
-from testbed.scenario.model import Fault, RingAllReduce, Scenario, Work
+from testbed.scenario.model import Fault, Scenario, Work
+from testbed.scenario.traces import TraceReplay
 from testbed.units import format_size
 from tests.conftest import GoldenCheck
 from tests.markdown import DOCUMENTS, ROOT, anchors, blocks, links, prose, spans
@@ -158,12 +160,24 @@ def _fabric(scenario: Scenario) -> str:
 
 
 def _work(work: Work) -> str:
-    if isinstance(work, RingAllReduce):
-        ranks = "all hosts" if work.ranks == "all" else f"{len(work.ranks)} hosts"
-        return f"{work.algorithm} {work.kind} of {format_size(work.size)}, {ranks}"
+    if isinstance(work, Collective):
+        size = getattr(work, "size", None)
+        of = f" of {format_size(size)}" if size else ""
+        return f"{work.algorithm} {work.kind}{of}, {_ranks(work.ranks)}"
+    if isinstance(work, TraceReplay):
+        return f"trace {', '.join(Path(file).name for file in work.files)}"
+    if work.kind == "replay":
+        return "packet replay"
     if work.pattern == "listed":
         return f"{len(work.flows)} flow{'s' if len(work.flows) > 1 else ''}"
     return f"{work.kind}, {work.pattern}"
+
+
+def _ranks(ranks: Ranks) -> str:
+    if isinstance(ranks, Counted):
+        count = "all hosts" if ranks.count is None else f"{ranks.count} ranks"
+        return count if ranks.per_host == 1 else f"{count}, {ranks.per_host} a host"
+    return "all hosts" if ranks == "all" else f"{len(ranks)} ranks"
 
 
 def _fault(fault: Fault) -> str:

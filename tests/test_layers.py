@@ -12,14 +12,20 @@ PACKAGES = ("testbed", "controllers", "traffic")
 
 LAYERS = (
     ("testbed.errors", "testbed.units"),
-    ("testbed.scenario.quantities", "testbed.scenario.section"),
-    ("testbed.scenario.congestion", "testbed.scenario.qos"),
+    ("testbed.scenario.quantities", "testbed.scenario.section", "testbed.scenario.limits", "testbed.scenario.files"),
+    ("testbed.scenario.collectives", "testbed.scenario.congestion", "testbed.scenario.qos", "testbed.scenario.hosts"),
+    ("testbed.scenario.traces", "testbed.scenario.replay"),
     ("testbed.scenario.model",),  # the schema, which every stage reads
     ("testbed.fabric",),
     ("controllers.openflow",),
     ("controllers.rules",),
     ("controllers.policy",),  # what a policy is written with; its options are part of a scenario
     ("controllers.policies",),
+    ("traffic.plugins",),
+    ("traffic.collectives.algorithm",),  # algorithms are pure: the checker asks them what they refuse
+    ("traffic.collectives.algorithms",),
+    ("traffic.wire",),
+    ("traffic.traces", "traffic.replay.capture"),  # readers: the checker reads a trace before anything runs
     ("testbed.scenario",),  # the checker: it builds the plan to look up the names that a scenario uses
     ("testbed.engine",),
     ("controllers", "traffic"),
@@ -28,20 +34,24 @@ LAYERS = (
     ("testbed.outside",),
     ("testbed.control",),
     ("testbed.lab",),
+    ("testbed.live",),
     ("testbed.run",),
+    ("testbed.bench", "testbed.shell", "testbed.labs"),
     ("testbed.cli",),
     ("testbed.__main__",),
 )
 """A layer imports only those above it here; the members of one layer know nothing of each other. A module belongs to
 the longest of the names that it begins with."""
 
-WORLDS = {
-    "mininet": "testbed/outside/network.py",
+WORLDS: dict[str, str | tuple[str, ...]] = {
+    "mininet": ("testbed/outside/network.py", "testbed/outside/mininet_shell.py"),
+    "docker": "testbed/outside/containers.py",
     "ryu": "controllers/",
     "os_ken": "controllers/",
     "eventlet": "controllers/",
     "scapy": "traffic/wire/",
     "ruamel": "testbed/scenario/reading.py",
+    "google": "traffic/traces/chakra/",
     "pcapng": "testbed/measurement/capture.py",
     "pyarrow": "testbed/report/tables.py",
     "click": "testbed/cli/",

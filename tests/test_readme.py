@@ -74,7 +74,7 @@ EXAMPLES = examples()
 
 def need_a_machine_for(script: str) -> None:
     """Skip, with the reason, where `script` builds a fabric and the machine cannot."""
-    if re.search(r"\./rocelab (run|show .*--flows)", script):
+    if re.search(r"\./rocelab (run|bench|show .*--flows)", script):
         try:
             require_machine()
         except MachineError as error:

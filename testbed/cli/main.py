@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from types import FrameType, TracebackType
 from typing import NoReturn
 
 import click
 
 from testbed.cli.complaint import complain
-from testbed.cli.pipe import stop_writing
+from testbed.cli.pipe import open_closed_streams, stop_writing
 from testbed.errors import RocelabError, ScenarioError
 
-COMMANDS = ("run", "compare", "counters", "check", "show", "scenarios", "policies", "doctor", "test")
+COMMANDS = (
+    "run",
+    "bench",
+    "live",
+    "compare",
+    "explain",
+    "report",
+    "counters",
+    "check",
+    "show",
+    "scenarios",
+    "policies",
+    "trace",
+    "lab",
+    "doctor",
+    "test",
+)
 """Every command, in the order of the help; each is a file of this folder."""
 
 _INTERRUPTED = 130
@@ -60,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
     Exit status: that of the command; 2 for wrong input; that of the RocelabError that ended it.
     """
+    open_closed_streams()
     try:
         status = _status_of(arguments)
         sys.stdout.flush()
@@ -68,7 +87,40 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(status)
 
 
+class _Interrupts:
+    """While this is entered, Ctrl-C is remembered as well as raised: libraries may turn what is raised into an error
+    of their own (pydantic, while it builds a model)."""
+
+    def __enter__(self) -> _Interrupts:
+        self.came = False
+        self._before = signal.getsignal(signal.SIGINT)
+        if self._before is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        signal.default_int_handler(number, frame)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if signal.getsignal(signal.SIGINT) == self._note:
+            signal.signal(signal.SIGINT, self._before)
+
+
 def _status_of(arguments: Sequence[str] | None) -> int:
+    with _Interrupts() as interrupts:
+        try:
+            return _carry_out(arguments)
+        except Exception:
+            if not interrupts.came:
+                raise
+            click.echo("rocelab: interrupted", err=True)
+            return _INTERRUPTED
+
+
+def _carry_out(arguments: Sequence[str] | None) -> int:
     try:
         status = rocelab.main(args=arguments, prog_name="rocelab", standalone_mode=False)
         return status if isinstance(status, int) else 0

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from testbed.cli.clock import RateFactor, factor_for
 from testbed.scenario.load import load_scenario
 
 
@@ -19,8 +20,22 @@ from testbed.scenario.load import load_scenario
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="The run directory (default: a new one below runs/)."
 )
+@click.option(
+    "--clock",
+    type=click.Choice(["virtual", "live"]),
+    default="virtual",
+    show_default=True,
+    help="Model time as fast as the machine can (virtual), or tied to wall time (live).",
+)
+@click.option(
+    "--rate-factor",
+    type=RateFactor(),
+    metavar="K|auto",
+    help="On the live clock: wall time over model time; auto (the default) measures what the machine can hold.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json, and nothing else, on standard output.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--watch", is_flag=True, help="Show the fabric live while it runs; in a pipe, a line now and then.")
 @click.pass_context
 def run(
     context: click.Context,
@@ -29,8 +44,11 @@ def run(
     policy: str | None,
     controller: str | None,
     out: Path | None,
+    clock: str,
+    rate_factor: int | None,
     as_json: bool,
     quiet: bool,
+    watch: bool,
 ) -> None:
     """Run the scenario FILE and print its results.
 
@@ -38,7 +56,8 @@ def run(
     the scenario is wrong; 3 when the machine lacks something.
     """
     started = time.monotonic()
-    scenario = load_scenario(file, (*_choices(policy, controller), *overrides))
+    factor = factor_for(clock, rate_factor)
+    scenario = load_scenario(file, (*choices(policy, controller), *overrides))
 
     from testbed.cli.inside import in_sandbox
     from testbed.outside.machine import require_machine
@@ -50,8 +69,8 @@ def run(
     def inside() -> int:
         from testbed.cli.running import Output, carry_out
 
-        output = Output(directory.inside, shown=directory.path, as_json=as_json, quiet=quiet)
-        return carry_out(scenario, overrides, output, started)
+        output = Output(directory.inside, shown=directory.path, as_json=as_json, quiet=quiet, watch=watch)
+        return carry_out(scenario, overrides, output, started, factor)
 
     try:
         context.exit(in_sandbox(inside))
@@ -59,7 +78,7 @@ def run(
         directory.close()
 
 
-def _choices(policy: str | None, controller: str | None) -> list[str]:
+def choices(policy: str | None, controller: str | None) -> list[str]:
     """Return what --policy and --controller stand for, as overrides; --set comes after them and can set options."""
     chosen = []
     if controller is not None:

@@ -1,5 +1,6 @@
 """The inside of ``rocelab run``, in the sandbox: run, write the results, print them."""
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from pathlib import Path
 from testbed.errors import TestbedError
 from testbed.measurement.progress import progress_on
 from testbed.measurement.records import Measurements
+from testbed.report.story import story, write_story
 from testbed.report.style import console_for
 from testbed.report.summary import Summary, summary, write_summary
 from testbed.report.text import print_json, print_quiet, print_report
@@ -17,21 +19,27 @@ from testbed.scenario.model import Scenario
 
 @dataclass(frozen=True)
 class Output:
-    """Where results go: files into `directory`, which the user knows as `shown`, and a report on the terminal."""
+    """Where results go: files into `directory`, which the user knows as `shown`, and a report on the terminal.
+
+    `watch`: the run is shown live, on standard error.
+    """
 
     directory: Path
     shown: Path
     as_json: bool
     quiet: bool
+    watch: bool = False
 
 
-def carry_out(scenario: Scenario, overrides: Sequence[str], output: Output, started: float) -> int:
+def carry_out(
+    scenario: Scenario, overrides: Sequence[str], output: Output, started: float, rate_factor: int | None = None
+) -> int:
     """Run `scenario`, leave its results in the directory, print them, and return the exit status.
 
     `overrides` are the ``--set`` texts that the scenario was loaded with; `started` is when the command began
-    (time.monotonic).
+    (time.monotonic). `rate_factor`: of the live clock; 0: one that the machine can hold; None: the virtual clock.
     """
-    measurements = _run(scenario, output, started)
+    measurements = _run(scenario, output, started, rate_factor)
     try:
         result = _write(measurements, overrides, output)
         _print(result, output)
@@ -42,22 +50,45 @@ def carry_out(scenario: Scenario, overrides: Sequence[str], output: Output, star
     return 0 if result["ok"] else 1
 
 
-def _run(scenario: Scenario, output: Output, started: float) -> Measurements:
-    with progress_on(console_for(sys.stderr), quiet=output.quiet or output.as_json) as progress:
+def _run(scenario: Scenario, output: Output, started: float, rate_factor: int | None) -> Measurements:
+    console = console_for(sys.stderr)
+    if output.watch:
+        from testbed.measurement.watch.screen import watch_on
+
+        with watch_on(console) as watch:
+            return run(scenario, RunOptions(output.directory, started, watch.update, rate_factor))
+    with progress_on(console, quiet=output.quiet or output.as_json) as progress:
 
         def report(running: Running) -> None:
             progress.update(running.loop.now, running.fabric.data_hops, running.share_done())
 
-        return run(scenario, RunOptions(output.directory, started, report))
+        return run(scenario, RunOptions(output.directory, started, report, rate_factor))
 
 
 def _write(measurements: Measurements, overrides: Sequence[str], output: Output) -> Summary:
     from testbed.report.tables import write_tables
+    from testbed.report.timeline import write_timeline
 
     write_tables(output.directory, measurements)
+    if measurements.series is not None:
+        write_timeline(output.directory, measurements)
+    if measurements.explanation is not None:
+        write_story(output.directory, story(measurements.explanation))
     result = summary(measurements, overrides)
+    _write_page(result, output)
     write_summary(output.directory, result)
     return result
+
+
+def _write_page(result: Summary, output: Output) -> None:
+    """Write report.html: the last thing that a run may fail for, whatever the reason, is a picture of it."""
+    from testbed.report.html.page import REPORT_FILE, write_report
+
+    try:
+        write_report(output.directory, json.loads(json.dumps(result)))
+    except Exception as error:
+        (output.directory / REPORT_FILE).unlink(missing_ok=True)
+        print(f"rocelab: {REPORT_FILE} could not be made: {error!r}", file=sys.stderr)
 
 
 def _print(result: Summary, output: Output) -> None:

@@ -7,6 +7,7 @@ control.start(done)                                                             
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from controllers.channel import Counts
 from controllers.policy.catalogue import builtin_policy, is_file
@@ -36,10 +37,13 @@ class Control:
 
     Attributes:
         exchange, loop: once there are some; `loop` stays None without a policy.
+
+    With `any_policy` another policy may come while the run goes on (`use_policy`).
     """
 
-    def __init__(self, scenario: Scenario, plan: FabricPlan, loop: EventLoop) -> None:
+    def __init__(self, scenario: Scenario, plan: FabricPlan, loop: EventLoop, *, any_policy: bool = False) -> None:
         self.loop: ControlLoop | None = None
+        self._any_policy = any_policy
         self._scenario = scenario
         self._options = scenario.controller
         self._plan = plan
@@ -52,7 +56,8 @@ class Control:
     def forwarders(self, forwarders: Mapping[str, Forwarder]) -> Mapping[str, Forwarder]:
         """Return the switches' forwarders, with meters in front where there is a policy that may set some."""
         kind = self._options.policy["kind"] if self._options.policy is not None else None
-        if kind is None or not (is_file(kind) or builtin_policy(kind).sets_meters):
+        sets_meters = kind is not None and (is_file(kind) or builtin_policy(kind).sets_meters)
+        if not sets_meters and not self._any_policy:
             return forwarders
         self._metered = {name: MeteredForwarder(forwarder, self._clock) for name, forwarder in forwarders.items()}
         return self._metered
@@ -72,17 +77,19 @@ class Control:
     ) -> None:
         """Connect the model with the controller's process and the real switches."""
         options = self._options
-        self._datapath = datapath
+        self._datapath, self._fabric, self._controller = datapath, fabric, controller
         self.exchange = ControlExchange(self._clock, fabric, controller, datapath, maintenance, options.latency)
-        if options.policy is None:
-            return
+        if options.policy is not None:
+            sees_flows = controller.hello is not None and controller.hello.sees_flows
+            self.loop = self._loop_of(str(options.policy["kind"]), sees_flows)
+
+    def _loop_of(self, name: str, sees_flows: bool) -> ControlLoop:
+        options, fabric = self._options, self._fabric
         actions = EngineActions(fabric, self._metered)
-        sees_flows = controller.hello is not None and controller.hello.sees_flows
         observer = Observer(self._plan, fabric, actions.ramps, actions.alphas, flows=sees_flows)
         timing = Timing(options.interval, options.latency)
         fabric.wait_for_policy(_LOOKS_OF_PATIENCE * options.interval + options.latency)
-        name = str(options.policy["kind"])
-        self.loop = ControlLoop(name, self._clock, controller, observer, actions, self.exchange, timing)
+        return ControlLoop(name, self._clock, self._controller, observer, actions, self.exchange, timing)
 
     # --- 3. the policy ------------------------------------------------------------------------------------------------
 
@@ -90,6 +97,29 @@ class Control:
         """Let the policy begin; it ends when `done` says that the workload is."""
         if self.loop is not None:
             self.loop.start(done, self._scenario.faults)
+
+    @property
+    def policy_name(self) -> str | None:
+        """The policy in charge, None when there is none."""
+        return None if self.loop is None else self.loop.name
+
+    def use_policy(self, policy: Mapping[str, Any] | None) -> str | None:
+        """Put another policy in charge, or none, as of now, for good. Return why the one before stays, or None."""
+        used = self._controller.use_policy(policy)
+        if used.refusal is not None:
+            return used.refusal
+        if self.loop is not None:
+            self.loop.stop()
+        self.loop = None
+        if policy is not None:
+            self.loop = self._loop_of(str(policy["kind"]), used.sees_flows)
+            self.loop.start(_never)
+        return None
+
+    def tell_of_link(self, link: str, *, up: bool) -> None:
+        """Tell the policy, if there is one, of a link that has just failed or come back."""
+        if self.loop is not None:
+            self.loop.tell_of_link(link, up=up)
 
     # --- the books ----------------------------------------------------------------------------------------------------
 
@@ -132,3 +162,8 @@ class Control:
         if shortest_s and duration_ps >= shortest_s * SECOND:
             found.append(f"a flow with a timeout of {shortest_s} s, which the run outlasted: it was never removed")
         return found
+
+
+def _never() -> bool:
+    """A policy that the user has put in charge stays there."""
+    return False

@@ -149,7 +149,7 @@ class ControlExchange:
         key = identity(emission.data)
         punt = _of(punts, switch, key)
         original = punt.frame if punt else self._kept.get(key)
-        frame = Frame(emission.data, is_data=original is not None and original.is_data)
+        frame = Frame(emission.data) if original is None else original.again(emission.data)
         if frame.is_data:
             self.data_copies += 1
         if punt is not None and not punt.returned:

@@ -54,7 +54,7 @@ class ControlLoop:
     """Runs the policy called `name` on the clock of `loop`.
 
     Attributes:
-        looks: so far. actions: that took effect, those on the model and those by OpenFlow.
+        name: the policy's. looks: so far. actions: that took effect, those on the model and those by OpenFlow.
     """
 
     def __init__(
@@ -68,7 +68,8 @@ class ControlLoop:
         timing: Timing,
     ) -> None:
         self.looks = self.actions = 0
-        self._name = name
+        self.name = name
+        self._stopped = False
         self._loop = loop
         self._policy = policy
         self._observer = observer
@@ -95,14 +96,24 @@ class ControlLoop:
                 if fault.until is not None:
                     self._loop.upkeep_at(fault.until, self._on_link_up, fault.link)
 
+    def stop(self) -> None:
+        """End the loop: another policy takes over. Answers that have not been taken are thrown away."""
+        self._stopped = True
+        for _ in self._asked:
+            self._policy.decision()
+
+    def tell_of_link(self, link: str, *, up: bool) -> None:
+        """Tell the policy of a link that has just failed or come back."""
+        self._ask_and_act("on_link_up" if up else "on_link_down", link)
+
     def _look_at(self, time_ps: int) -> None:
         self._next_look_ps = time_ps
         self._loop.upkeep_at(time_ps, self._tick)
 
     def _tick(self, _nothing: None) -> None:
         """An interval is over, or several in which nothing moved."""
-        if self._loop.now != self._next_look_ps:
-            return  # a later look was planned, and an earlier one took its place
+        if self._stopped or self._loop.now != self._next_look_ps:
+            return  # it has ended; or a later look was planned, and an earlier one took its place
         self._idle = self._idle + 1 if self._loop.only_upkeep else 0
         if self._done() or self._idle > _PATIENCE_INTERVALS:
             return
@@ -124,13 +135,13 @@ class ControlLoop:
             self._look_at(planned_ps - intervals * interval_ps)
 
     def _on_link_down(self, link: str) -> None:
-        self._ask_and_act("on_link_down", link)
+        self.tell_of_link(link, up=False)
 
     def _on_link_up(self, link: str) -> None:
-        self._ask_and_act("on_link_up", link)
+        self.tell_of_link(link, up=True)
 
     def _ask_and_act(self, hook: str, argument: Any) -> None:
-        if self._done():
+        if self._stopped or self._done():
             return
         self._ask(hook, argument)
         self._loop.upkeep_at(self._loop.now + self._timing.latency_ps, self._act)
@@ -141,13 +152,15 @@ class ControlLoop:
 
     def _act(self, _nothing: None) -> None:
         """The time of the oldest question's answer has come."""
+        if self._stopped:
+            return
         hook, asked_ps = self._asked.popleft()
         decision = self._policy.decision()
         for value in decision.actions:
             try:
                 self._actions.apply(from_json(value))
             except ImpossibleAction as error:
-                raise TestbedError(f"policy {self._name}, {hook} at {format_time(asked_ps)}: {error}") from None
+                raise TestbedError(f"policy {self.name}, {hook} at {format_time(asked_ps)}: {error}") from None
         if decision.kept:
             self._exchange.perform(decision=decision.serial)
             self._look_soon()

@@ -27,9 +27,12 @@ class Frame:
             traffic classes, by each switch that it arrives at.
         group, held_bytes, queued_ps: inside a switch with traffic classes only: the ingress group that holds the
             frame's bytes, how many these are, and when it entered its queue.
+        hop: where it was last, in the log of hops (`hops`): its record there; before its first hop its emission, or 0.
     """
 
-    __slots__ = ("answer", "data", "group", "held_bytes", "ingress", "is_data", "priority", "queued_ps", "size_bytes")
+    __slots__ = (
+        "answer", "data", "group", "held_bytes", "hop", "ingress", "is_data", "priority", "queued_ps", "size_bytes",
+    )  # fmt: skip
 
     group: Any
     held_bytes: int
@@ -40,5 +43,11 @@ class Frame:
         self.size_bytes = (len(data) if len(data) > MINIMUM_FRAME_BYTES else MINIMUM_FRAME_BYTES) + WIRE_OVERHEAD_BYTES
         self.is_data = is_data
         self.priority = priority
-        self.answer = 0
+        self.answer = self.hop = 0
         self.ingress: Any = None
+
+    def again(self, data: bytes) -> "Frame":
+        """Return one more frame like this one, with the bytes `data`: what a switch puts out that copies it."""
+        frame = Frame(data, is_data=self.is_data)
+        frame.hop = self.hop
+        return frame

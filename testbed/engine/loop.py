@@ -10,6 +10,14 @@ from heapq import heappop, heappush
 from typing import Any
 
 Handler = Callable[[Any], None]
+Observer = Callable[[int], int]
+
+_NEVER = 1 << 63
+"""Later than any event: the largest time that the tables of a run can hold."""
+
+
+def _see_nothing(_time_ps: int) -> int:
+    return _NEVER
 
 
 class EventLoop:
@@ -17,9 +25,12 @@ class EventLoop:
 
     An event may be *upkeep*: it would come again and again although nothing happens (a pause is refreshed, a watchdog
     looks). `only_upkeep` says that no other is left.
+
+    An *observer* reads the model between two events and is no event itself: a run that is observed is the run that is
+    not.
     """
 
-    __slots__ = ("_heap", "_run_upkeep_handler", "_scheduled", "_upkeep", "now")
+    __slots__ = ("_heap", "_look_at_ps", "_observer", "_run_upkeep_handler", "_scheduled", "_upkeep", "now")
 
     def __init__(self) -> None:
         self.now = 0
@@ -27,6 +38,15 @@ class EventLoop:
         self._run_upkeep_handler: Handler = self._run_upkeep
         self._scheduled = 0
         self._heap: list[tuple[int, int, Handler, Any]] = []
+        self._look_at_ps = _NEVER
+        self._observer: Observer = _see_nothing
+
+    def observe(self, time_ps: int, observer: Observer) -> None:
+        """Call ``observer(time)`` before the first event at `time_ps` or later; it returns when to be called again.
+
+        `time` is that event's, and all events before it have run.
+        """
+        self._look_at_ps, self._observer = time_ps, observer
 
     def at(self, time_ps: int, handler: Handler, argument: Any = None) -> None:
         """Run ``handler(argument)`` at `time_ps`, which must not be in the past."""
@@ -54,7 +74,10 @@ class EventLoop:
         """Run events up to and including `until_ps`, or until none is left."""
         heap = self._heap
         while heap and (until_ps is None or heap[0][0] <= until_ps):
-            self.now, _, handler, argument = heappop(heap)
+            time_ps, _, handler, argument = heappop(heap)
+            if time_ps >= self._look_at_ps:
+                self._look_at_ps = self._observer(time_ps)
+            self.now = time_ps
             handler(argument)
         if until_ps is not None and until_ps > self.now:
             self.now = until_ps
@@ -63,7 +86,10 @@ class EventLoop:
         """Run at most `limit` events; return whether any is left."""
         heap = self._heap
         for _ in range(min(limit, len(heap))):
-            self.now, _, handler, argument = heappop(heap)
+            time_ps, _, handler, argument = heappop(heap)
+            if time_ps >= self._look_at_ps:
+                self._look_at_ps = self._observer(time_ps)
+            self.now = time_ps
             handler(argument)
         return bool(heap)
 

@@ -42,19 +42,25 @@ class EgressQueue:
     """First in, first out, in the memory of its switch.
 
     Attributes:
-        bytes: waiting now; peak_bytes: the most there ever was.
+        bytes: waiting now; recent_bytes: the most since `take_interval_peak`; peak_bytes: the most there ever was.
         entered_frames, left_frames: so far. dropped: refused frames by reason.
     """
 
     flushed_frames = 0  # nothing ever empties such a queue but its wire
+    marked_frames = 0  # nor marks its frames
 
-    __slots__ = ("_discipline", "_frames", "_memory", "bytes", "dropped", "entered_frames", "left_frames", "peak_bytes")
+    __slots__ = (
+        "_discipline", "_frames", "_memory", "_peak_bytes", "_seen_bytes", "bytes", "dropped", "entered_frames",
+        "left_frames", "recent_bytes",
+    )  # fmt: skip
 
     def __init__(self, memory: SwitchMemory, discipline: Discipline) -> None:
         self._memory = memory
         self._discipline = discipline
         self._frames: deque[Frame] = deque()
-        self.bytes = self.peak_bytes = self.entered_frames = self.left_frames = 0
+        self.bytes = self.recent_bytes = self._peak_bytes = self._seen_bytes = self.entered_frames = (
+            self.left_frames
+        ) = 0
         self.dropped: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -70,13 +76,31 @@ class EgressQueue:
         self._frames.append(frame)
         self.entered_frames += 1
         self.bytes = waiting = self.bytes + size
-        if waiting > self.peak_bytes:
-            self.peak_bytes = waiting
+        if waiting > self.recent_bytes:
+            self.recent_bytes = waiting
         memory = self._memory
         memory.used_bytes = used = memory.used_bytes + size
         if used > memory.peak_bytes:
             memory.peak_bytes = used
         return None
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most bytes that ever waited."""
+        return max(self._peak_bytes, self.recent_bytes)
+
+    def take_interval_peak(self) -> int:
+        """Return the most bytes that waited since this was last called: what a time series keeps."""
+        most = self.recent_bytes
+        self._peak_bytes = max(self._peak_bytes, most)
+        self._seen_bytes = max(self._seen_bytes, most)
+        self.recent_bytes = self.bytes
+        return most
+
+    def take_seen_peak(self) -> int:
+        """Return the most bytes that waited since this was last called: what a watcher of the run is shown."""
+        most, self._seen_bytes = max(self._seen_bytes, self.recent_bytes), self.bytes
+        return most
 
     def has_more(self) -> bool:
         """Whether a frame waits."""

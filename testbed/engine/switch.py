@@ -37,7 +37,9 @@ class PortQueue(Source, Protocol):
     """
 
     bytes: int
-    peak_bytes: int
+
+    @property
+    def peak_bytes(self) -> int: ...
 
     @property
     def entered_frames(self) -> int: ...

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from testbed.engine.frame import Frame
+from testbed.engine.hops import WireLog
 from testbed.engine.loop import EventLoop, Handler
 from testbed.units import serialisation_ps
 
@@ -80,10 +81,10 @@ class Transmitter:
     """
 
     __slots__ = (
-        "_arrive", "_arrive_control", "_control", "_free_at", "_has_more", "_impairment", "_loop", "_ordinary_source",
-        "_receive", "_receive_control", "_send_next_handler", "_serialisation", "_source", "_wake_at", "busy_ps",
-        "data_hops", "delay_ps", "delivered_frames", "lost", "name", "on_lost", "on_sent", "paused_mask", "rate_bps",
-        "sent_bytes", "sent_control_frames", "sent_frames",
+        "_arrive", "_arrive_control", "_control", "_free_at", "_has_more", "_hops", "_impairment", "_loop",
+        "_ordinary_source", "_receive", "_receive_control", "_send_next_handler", "_serialisation", "_source",
+        "_wake_at", "busy_ps", "data_hops", "delay_ps", "delivered_frames", "lost", "name", "on_lost",
+        "on_sent", "paused_mask", "rate_bps", "sent_bytes", "sent_control_frames", "sent_frames",
     )  # fmt: skip
 
     def __init__(self, loop: EventLoop, name: str, rate_bps: int, delay_ps: int) -> None:
@@ -102,6 +103,7 @@ class Transmitter:
         self._wake_at = -1
         self._serialisation: dict[int, int] = {}
         self._impairment: Impairment | None = None
+        self._hops: WireLog | None = None
         self._send_next_handler: Handler = self._send_next
         self._arrive: Handler = self._deliver
         self._arrive_control: Handler = self._deliver_control
@@ -130,6 +132,10 @@ class Transmitter:
         """Put `impairment` on the wire."""
         self._impairment = impairment
 
+    def log_hops(self, log: WireLog) -> None:
+        """Keep a record of every frame in `log` from now on."""
+        self._hops = log
+
     def kick(self) -> None:
         """The source has something to send: start if the wire is free, else as soon as it is."""
         free_at = self._free_at
@@ -157,6 +163,8 @@ class Transmitter:
         self.busy_ps += duration
         if frame.is_data:
             self.data_hops += 1
+        if self._hops is not None:
+            frame.hop = self._hops.add(now, frame.hop or size)
         if self.on_sent is not None:
             self.on_sent(now, frame)
         if self._impairment is None:
@@ -203,6 +211,8 @@ class Transmitter:
         self.sent_control_frames += 1
         self.sent_bytes += size
         self.busy_ps += duration
+        if self._hops is not None:
+            frame.hop = self._hops.add(now, frame.hop or size)
         if self.on_sent is not None:
             self.on_sent(now, frame)
         if self._impairment is None:

@@ -45,7 +45,9 @@ class _Listener:
         self._block = block
 
     def note(self, now_ps: int, frame: Frame) -> None:
-        """Write `frame` as it is at `now_ps`."""
+        """Write `frame` as it is at `now_ps`; nothing once the capture is closed."""
+        if self._capture.closed:
+            return
         block, data, time_ns = self._block, frame.data, now_ps // NANOSECOND
         block.timestamp_high, block.timestamp_low = time_ns >> 32, time_ns & 0xFFFF_FFFF
         block.packet_data, block.packet_len = data, len(data)
@@ -57,7 +59,7 @@ class PortCapture:
     """Captures ports, given by name, into the pcapng file `path`; made before the run, `attach`-ed to its wires.
 
     Attributes:
-        frames: noted so far.
+        frames: noted so far. closed: no more will be.
     """
 
     @classmethod
@@ -75,6 +77,7 @@ class PortCapture:
     def __init__(self, path: Path, plan: FabricPlan, port_names: Iterable[str]) -> None:
         self.path = path
         self.frames = 0
+        self.closed = False
         self._plan = plan
         self._names = tuple(port_names)
         self._section = SectionHeader(options={"shb_userappl": "rocelab"})
@@ -108,7 +111,8 @@ class PortCapture:
         return _Listener(self, self._writer, block)
 
     def close(self) -> None:
-        """Write out what is still in memory."""
+        """Write out what is still in memory, and note nothing any more."""
+        self.closed = True
         self._file.close()
 
     def __enter__(self) -> "PortCapture":

@@ -11,6 +11,10 @@ sequence          NAKs for a lost packet that senders saw <= packets that receiv
 packets           request packets sent (and copied by switches) = received by a queue pair + dropped on the way
 open_vswitch      Open vSwitch counts the frames of every port as the engine does, and took all of them
 unsolicited       Open vSwitch put out no frame that the engine had not sent in
+causes            the parts of every rank's stall, and of every flow's delay, add up to it, to the picosecond
+series            time series add up to the counters, and their peaks are the queues' peaks
+replays           each packet of a capture was sent, and arrived or was lost for a reason
+nvlink            what went into a host's NVLink domain came out of it
 delivery          every finished transfer delivered each of its bytes once, and sums are the true ones
 """
 
@@ -21,9 +25,13 @@ from testbed.engine.fabric import ModelFabric
 from testbed.engine.qos_switch import QosPort
 from testbed.engine.reasons import HEADROOM_FULL
 from testbed.engine.switch import SwitchPort
+from testbed.measurement.causes.model import Explanation
 from testbed.measurement.feedback import feedback_invariants
 from testbed.measurement.records import DropRecord, Invariant
-from traffic.results import CollectiveResult, FlowResult
+from testbed.measurement.series import SeriesRecord
+from testbed.measurement.series_check import series_invariants
+from traffic.nvlink import NvlinkStatistics
+from traffic.results import CollectiveResult, FlowResult, ReplayResult, TraceResult
 from traffic.work import Job
 
 
@@ -32,17 +40,22 @@ def invariants(
     nics: Mapping[str, Mapping[str, int]],
     drops: Sequence[DropRecord],
     jobs: Sequence[Job],
-    results: Sequence[CollectiveResult | FlowResult],
+    results: Sequence[CollectiveResult | FlowResult | TraceResult],
     ovs_differences: Sequence[str],
     unsolicited: int,
     *,
     copied_data_packets: int = 0,
     openflow_marked_packets: int = 0,
     own_rules: bool = True,
+    explanation: Explanation | None = None,
+    series: SeriesRecord | None = None,
+    nvlink: Sequence[NvlinkStatistics] = (),
+    replays: Sequence[ReplayResult] = (),
 ) -> tuple[Invariant, ...]:
     """Return each invariant with what was found. Call when no event is left, or the fabric has halted.
 
-    `own_rules`: the switches follow the project's own application alone, so they neither copy frames nor reorder them.
+    `explanation`: None where no causes were looked for; `series`: None where none were kept. `own_rules`: the switches
+    follow the project's own application alone, so they neither copy frames nor reorder them.
     """
     return (
         _conservation(fabric),
@@ -53,6 +66,10 @@ def invariants(
         _none("open_vswitch", ovs_differences, "Open vSwitch's port counters equal the engine's"),
         _invariant("unsolicited", unsolicited == 0, f"{unsolicited} frames that nobody sent in"),
         _ideal(results),
+        *_causes(explanation),
+        *series_invariants(series, fabric, drops),
+        *_nvlink(nvlink, jobs),
+        *_replays(replays, copies=copied_data_packets),
         _delivery(results),
     )
 
@@ -132,7 +149,7 @@ def _packets(
     return _invariant("packets", sent + copied == received + dropped and complete, detail)
 
 
-def _ideal(results: Sequence[CollectiveResult | FlowResult]) -> Invariant:
+def _ideal(results: Sequence[CollectiveResult | FlowResult | TraceResult]) -> Invariant:
     """Nothing is faster than it can be without contention (`traffic.collectives.ideal_path`), exactly."""
     faster = [
         f"{_name(result)}: {result.time_ps} ps, ideal {result.ideal_ps} ps"
@@ -142,19 +159,57 @@ def _ideal(results: Sequence[CollectiveResult | FlowResult]) -> Invariant:
     return _none("ideal", faster, f"{len(results)} results not below their contention-free time")
 
 
-def _delivery(results: Sequence[CollectiveResult | FlowResult]) -> Invariant:
+def _causes(explanation: Explanation | None) -> tuple[Invariant, ...]:
+    if explanation is None:
+        return ()
+    total = sum(stall.stall_ps for stall in explanation.stalls)
+    fine = f"{total} ps of stall in {len(explanation.stalls)} ranks and flows are the sum of their parts"
+    return (_none("causes", explanation.problems(), fine),)
+
+
+def _nvlink(domains: Sequence[NvlinkStatistics], jobs: Sequence[Job]) -> tuple[Invariant, ...]:
+    """What went into a host's NVLink domain came out: nothing is lost there, unless its job was given up."""
+    if not domains:
+        return ()
+    kept = [
+        f"{each.host}: {each.sent_bytes} bytes in, {each.delivered_bytes} out"
+        for each in domains
+        if each.sent_bytes != each.delivered_bytes and not any(job.failure for job in jobs)
+    ]
+    sent = sum(each.sent_bytes for each in domains)
+    return (_none("nvlink", kept, f"{sent} bytes through NVLink, all of them delivered"),)
+
+
+def _replays(replays: Sequence[ReplayResult], *, copies: int) -> tuple[Invariant, ...]:
+    """Every packet of a capture was sent, and arrived or was lost; of copies that switches make, more than one may."""
+    if not replays:
+        return ()
+    lost = [
+        f"{each.name}: {each.packets} in the file, {each.sent} sent, {each.delivered} delivered, "
+        f"{sum(each.dropped.values())} dropped"
+        for each in replays
+        if not (each.failure or copies or each.packets == each.sent == each.delivered + sum(each.dropped.values()))
+    ]
+    return (_none("replays", lost, f"{sum(each.sent for each in replays)} packets replayed, each arrived or lost"),)
+
+
+def _delivery(results: Sequence[CollectiveResult | FlowResult | TraceResult]) -> Invariant:
     wrong = [_describe(result) for result in results if result.verified is False and not result.failure]
     checked = sum(result.verified is True for result in results)
     return _none("delivery", wrong, f"{checked} of {len(results)} results compared with the true ones")
 
 
-def _describe(result: CollectiveResult | FlowResult) -> str:
+def _describe(result: CollectiveResult | FlowResult | TraceResult) -> str:
     if isinstance(result, CollectiveResult):
         return f"{_name(result)}: {result.wrong_elements} wrong elements"
+    if isinstance(result, TraceResult):
+        return f"{_name(result)}: {result.wrong_elements} wrong elements and bytes"
     return f"{_name(result)}: {result.wrong_bytes} wrong bytes"
 
 
-def _name(result: CollectiveResult | FlowResult) -> str:
+def _name(result: CollectiveResult | FlowResult | TraceResult) -> str:
     if isinstance(result, CollectiveResult):
         return f"{result.kind} among {len(result.ranks)} ranks"
+    if isinstance(result, TraceResult):
+        return f"{result.format} trace of {len(result.ranks)} ranks"
     return f"flow {result.source} to {result.destination}"

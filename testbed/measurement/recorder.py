@@ -8,6 +8,7 @@ from testbed.engine.impairments import frame_kind
 from testbed.engine.loop import EventLoop
 from testbed.fabric.plan import FabricPlan
 from testbed.measurement.records import DropRecord
+from traffic.nic.replayed import note_loss
 from traffic.wire.packet import MalformedPacket, RocePacket, addresses, parse
 
 
@@ -21,6 +22,7 @@ class DropRecorder:
 
     def on_drop(self, where: str, reason: str, frame: Frame) -> None:
         """A frame was lost at `where` for `reason`."""
+        note_loss(frame, reason)
         packet = _packet(frame)
         ends = addresses(frame.data) or (b"", b"")
         self.records.append(

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from testbed.engine.statistics import SwitchStatistics
     from testbed.fabric.plan import FabricPlan
+    from testbed.measurement.causes.model import Explanation
+    from testbed.measurement.events import Events
+    from testbed.measurement.live import LiveRecord
     from testbed.measurement.pauses import PauseReport
+    from testbed.measurement.series import SeriesRecord
     from testbed.scenario.model import Scenario
     from traffic.nic.congestion import CongestionSample, CongestionStatistics
-    from traffic.results import CollectiveResult, FlowResult
+    from traffic.nvlink import NvlinkStatistics
+    from traffic.results import CollectiveResult, FlowResult, ReplayResult, TraceResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,9 @@ class Measurements:
     interface names to counters under their mlx5 names. `switches` are the switches' own counters by queue and priority
     group; `pauses` is what flow control did, None without it. `congestion` has the congestion control of every queue
     pair that has sent, `congestion_samples` every change of one if these were asked for, in the order of time.
-    `control` counts what controller and switches did during the run; empty when that was nothing.
+    `control` counts what controller and switches did during the run; empty when that was nothing. `live` is how the
+    live clock fared, None on the virtual one. `explanation` says what every stall is due to; None if nobody asked.
+    `series` and `events` are what happened when; None where that was switched off. `nvlink` has each host's domain.
     """
 
     scenario: "Scenario"
@@ -117,3 +124,10 @@ class Measurements:
     pauses: "PauseReport | None" = None
     congestion: "tuple[CongestionStatistics, ...]" = ()
     congestion_samples: "tuple[CongestionSample, ...]" = ()
+    nvlink: "tuple[NvlinkStatistics, ...]" = ()
+    live: "LiveRecord | None" = None
+    explanation: "Explanation | None" = None
+    series: "SeriesRecord | None" = None
+    events: "Events | None" = None
+    traces: "tuple[TraceResult, ...]" = ()
+    replays: "tuple[ReplayResult, ...]" = ()

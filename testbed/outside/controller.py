@@ -34,6 +34,7 @@ from controllers.channel import (
     Message,
     PacketIn,
     PolicyFailure,
+    PolicyUsed,
     Ready,
     Status,
     Stop,
@@ -41,6 +42,7 @@ from controllers.channel import (
     SwitchUp,
     Sync,
     Synced,
+    UsePolicy,
 )
 from testbed.errors import MachineError, RocelabError, ScenarioError, TestbedError
 from testbed.fabric.plan import FabricPlan
@@ -53,7 +55,7 @@ _GRACE_SECONDS = 10
 """A policy that hangs is found from inside its process; this much later from outside."""
 _ERRORS: dict[int, type[RocelabError]] = {2: ScenarioError, 3: MachineError}
 
-_Answer = TypeVar("_Answer", Status, Synced, Decision, Exchanged)
+_Answer = TypeVar("_Answer", Status, Synced, Decision, Exchanged, PolicyUsed)
 
 
 class ControllerProcess:
@@ -96,7 +98,7 @@ class ControllerProcess:
         self._connected: set[str] = set()
         self._confirmed: set[str] = set()
         self._ready: Ready | None = None
-        self._answers: deque[Status | Synced | Decision | Exchanged] = deque()
+        self._answers: deque[Status | Synced | Decision | Exchanged | PolicyUsed] = deque()
         self._asked = 0
 
     def start(self) -> None:
@@ -152,6 +154,14 @@ class ControllerProcess:
     def decision(self) -> Decision:
         """Wait for the answer to the oldest question to the policy. Raises TestbedError when the policy has failed."""
         return self._answer(Decision, WALL_LIMIT_S + _GRACE_SECONDS)
+
+    def use_policy(self, policy: Mapping[str, Any] | None) -> PolicyUsed:
+        """Put another policy, of a kind and options, in charge; None: none."""
+        self._tell(UsePolicy(None if policy is None else dict(policy)))
+        used = self._answer(PolicyUsed, WALL_LIMIT_S)
+        if used.refusal is None:
+            self.has_policy = policy is not None
+        return used
 
     def sync(self, switch: str) -> None:
         """Wait until `on_packet_in` has been called for all that `switch` has sent up so far."""
@@ -245,7 +255,7 @@ class ControllerProcess:
                 self._ready = message
             case PacketIn():
                 self.on_packet_in(message)
-            case Status() | Synced() | Decision() | Exchanged():
+            case Status() | Synced() | Decision() | Exchanged() | PolicyUsed():
                 self._answers.append(message)
             case PolicyFailure(text):
                 raise TestbedError(text)

@@ -33,6 +33,8 @@ LIBRARIES = {
     "pyarrow": "pyarrow.parquet",
     "python-pcapng": "pcapng",
     "isal": "isal.isal_zlib",
+    "protobuf": "google.protobuf.message",
+    "docker": "docker",
     "packaging": "packaging",
     "setuptools": "setuptools",
 }

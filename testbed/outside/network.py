@@ -9,10 +9,11 @@ one ``ip -batch``, which makes a fabric of 128 hosts start in seconds.
 """
 
 import os
+import select
 import shlex
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -24,6 +25,7 @@ from mininet.node import Controller, Host, OVSSwitch
 from testbed.errors import TestbedError
 from testbed.fabric.plan import FabricPlan, Nic, Switch
 from testbed.outside import openvswitch
+from testbed.outside.containers import Container, show_namespaces
 from testbed.outside.ovs_forwarder import OUTSTANDING_LIMIT
 from testbed.outside.tap import open_tap, raise_file_limit
 
@@ -42,6 +44,12 @@ _FILES_A_NODE = 4
 """Files that Mininet holds for a node: both ends of its shell's terminal, and what a command of it takes."""
 
 _PROTOCOLS = "OpenFlow10,OpenFlow13,OpenFlow14,OpenFlow15"
+
+_PROMPT = "\x7f"
+"""What tells Mininet that a node's shell has finished a command."""
+
+_AT_ONCE = {4: "", 6: " nodad"}
+"""No address of a plan is there twice, so the kernel need not look for a second."""
 
 _ROUTER_PREFIX = {4: "32", 6: "128"}
 
@@ -63,6 +71,47 @@ class TapLink(Link):
     def makeIntfPair(self, intfname1: str, intfname2: str, *_addresses_and_nodes: Any, **_options: Any) -> None:  # noqa: N802 - Mininet's names
         for name in (intfname1, intfname2):
             self._taps[name] = open_tap(name)
+
+
+class ContainerHost(Host):
+    """A host whose shell runs in a container: `shell_file` is its terminal (`testbed.outside.containers`)."""
+
+    def __init__(self, name: str, *, shell_file: int, **params: Any) -> None:
+        self._shell_file = shell_file
+        super().__init__(name, **params)
+
+    def startShell(self, mnopts: str | None = None) -> None:  # noqa: ARG002, N802 - Mininet's signature
+        """Use the shell that is there, as `Node.startShell` uses the one that it makes."""
+        self.stdin = self.stdout = os.fdopen(self._shell_file, "r", closefd=False)
+        self.shell = _Elsewhere()
+        self.pid = self.shell.pid
+        self.pollOut = select.poll()
+        self.pollOut.register(self.stdout)
+        self.outToNode[self._shell_file] = self.inToNode[self._shell_file] = self
+        self.execed = False
+        self.lastCmd = self.lastPid = None
+        self.readbuf = ""
+        said = ""
+        while not said.endswith(_PROMPT):
+            self.pollOut.poll()
+            more = self.read(1024)
+            if not more:
+                raise TestbedError(f"host {self.name}: its container has no shell that runs; it said {said.strip()!r}")
+            said += more
+        self.waiting = False
+        self.cmd("unset HISTFILE; stty -echo; set +m")
+
+    def terminate(self) -> None:
+        """The container ends with its run: there is nothing to end here."""
+
+
+class _Elsewhere:
+    """Stands for a shell whose process is not to be seen from here."""
+
+    pid = 0
+
+    def poll(self) -> None:
+        """It runs."""
 
 
 class FabricSwitch(OVSSwitch):
@@ -103,8 +152,11 @@ class Network:
     `taps` maps an interface's name (``leaf0-eth1``, ``h3-eth0``) to the engine's file of it.
     """
 
-    def __init__(self, plan: FabricPlan, *, datapath: str = "user") -> None:
+    def __init__(
+        self, plan: FabricPlan, *, datapath: str = "user", containers: Mapping[str, Container] | None = None
+    ) -> None:
         self.plan = plan
+        self._containers = containers or {}
         self.taps: dict[str, int] = {}
         setLogLevel("critical")
         # Mininet's own initialisation raises kernel limits of the whole machine; a run leaves the machine as it is.
@@ -119,7 +171,11 @@ class Network:
         net = self.mininet
         net.addController("controller", PlannedController, ip=CONTROLLER_ADDRESS, port=CONTROLLER_PORT)
         for host in self.plan.hosts:
-            net.addHost(host.name)
+            container = self._containers.get(host.name)
+            if container is None:
+                net.addHost(host.name)
+            else:
+                net.addHost(host.name, cls=ContainerHost, shell_file=container.shell)
         for switch in self.plan.switches:
             net.addSwitch(
                 switch.name, dpid=f"{switch.dpid:016x}", datapath=self._datapath, protocols=_PROTOCOLS,
@@ -135,7 +191,8 @@ class Network:
         net.start()
 
     def _configure_interfaces(self) -> None:
-        moves = [f"link set {nic.name} netns {self.pid(host.name)}" for host in self.plan.hosts for nic in host.nics]
+        show_namespaces(self._containers)
+        moves = [f"link set {nic.name} netns {self._place(host.name)}" for host in self.plan.hosts for nic in host.nics]
         ups = [
             f"link set {port.name} mtu {INTERFACE_MTU} group {_PORT_GROUP} txqueuelen {_queue_length(switch)} up"
             for switch in self.plan.switches
@@ -144,15 +201,40 @@ class Network:
         _ip_batch([*ups, *moves], [])
         for host in self.plan.hosts:
             lines = ["link set lo up", *(line for nic in host.nics for line in self._nic_lines(nic))]
-            _ip_batch(lines, ["mnexec", "-a", str(self.pid(host.name))])
+            self.configure(host.name, lines)
+            for nic in host.nics:  # as Mininet would know them had it set them itself
+                interface = self.mininet[host.name].intf(nic.name)
+                interface.mac, interface.ip = nic.mac, nic.ipv6 if self.plan.ip_version == 6 else nic.ipv4
+                interface.prefixLen = _ROUTER_PREFIX[self.plan.ip_version]
+
+    def configure(self, host: str, lines: list[str]) -> None:
+        """Carry out `lines` of ``ip -batch`` in the namespace of `host`."""
+        _ip_batch(lines, self._inside(host))
+
+    def set_kernel(self, host: str, settings: Mapping[str, str]) -> None:
+        """Set kernel parameters (``net/ipv4/tcp_ecn``) in the namespace of `host`."""
+        script = "; ".join(f"echo {value} >/proc/sys/{name}" for name, value in settings.items())
+        done = subprocess.run([*self._inside(host), "sh", "-e", "-c", script], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise TestbedError(f"{host}: cannot set kernel parameters: {done.stderr.strip()}")
 
     def _nic_lines(self, nic: Nic) -> list[str]:
         """MAC address, MTU and the address of the version that RoCE uses here."""
         address, version = (nic.ipv6, 6) if self.plan.ip_version == 6 else (nic.ipv4, 4)
         return [
             f"link set {nic.name} address {nic.mac} mtu {INTERFACE_MTU} up",
-            f"addr add {address}/{_ROUTER_PREFIX[version]} dev {nic.name}",
+            f"addr add {address}/{_ROUTER_PREFIX[version]} dev {nic.name}{_AT_ONCE[version]}",
         ]
+
+    def _place(self, host: str) -> str:
+        """Return what ``ip`` calls the namespace of `host`."""
+        return host if host in self._containers else str(self.pid(host))
+
+    def _inside(self, host: str) -> list[str]:
+        """Return the command that carries out another one in the network namespace of `host`."""
+        if host in self._containers:
+            return ["nsenter", f"--net=/run/netns/{host}"]
+        return ["mnexec", "-a", str(self.pid(host))]
 
     def pid(self, host: str) -> int:
         """Return the process that holds the namespace of `host`."""
@@ -165,6 +247,8 @@ class Network:
         fails here is left to the end of the sandbox, which removes everything.
         """
         for node in self.mininet.hosts:
+            if node.name in self._containers:
+                continue
             with suppress(ProcessLookupError):
                 os.kill(node.pid, signal.SIGKILL)
         with suppress(TestbedError):

@@ -100,11 +100,16 @@ class OpenVSwitch:
                 raise TestbedError(f"{program} ended ({_describe(status)}){self._log_tail(program)}")
 
     def stop(self) -> None:
-        """End both daemons at once: in good order it takes seconds, and the sandbox ends anyway."""
+        """End both daemons at once: in good order it takes seconds, and the sandbox ends anyway.
+
+        Their files go too, since another fabric may be brought up in the same sandbox.
+        """
         for process in self._daemons.values():
             process.kill()
         for process in self._daemons.values():
             process.wait()
+        if self._daemons:
+            shutil.rmtree(self.directory, ignore_errors=True)
         self._daemons.clear()
 
     def _log_tail(self, program: str) -> str:

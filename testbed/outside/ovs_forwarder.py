@@ -223,6 +223,15 @@ class OvsDatapath:
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
+    def fileno(self) -> int:
+        """The file that is readable when Open vSwitch has put something out: then `take_answers` may be called."""
+        return self._poll.fileno()
+
+    def take_answers(self) -> None:
+        """Read what Open vSwitch has put out by now, without waiting."""
+        while self._drain(0):
+            pass
+
     def make_room(self, port: _Port) -> None:
         """Wait until `port` has fewer frames outstanding than its socket may hold for sure."""
         while port.outstanding >= OUTSTANDING_LIMIT:

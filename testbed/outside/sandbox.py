@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -29,7 +30,7 @@ CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
-MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 1 << 18
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 0x1000, 0x4000, 1 << 18
 PR_SET_PDEATHSIG, PR_GET_PDEATHSIG = 1, 2
 
 _HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -155,7 +156,8 @@ def _wait(pid: int) -> int:
     """Wait for the inner process, handing on the signals that end programs, and those of Ctrl-Z and ``fg``."""
 
     def hand_on(number: int, _frame: FrameType | None) -> None:
-        os.kill(pid, number)
+        with suppress(ProcessLookupError):  # a terminal's Ctrl-C goes to both, and it may have ended of that already
+            os.kill(pid, number)
 
     for number in _HANDED_ON:
         signal.signal(number, hand_on)
@@ -184,6 +186,11 @@ def _call(name: str, *arguments: Any) -> None:
 def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int) -> None:
     if _libc.mount(source, target, kind, flags, None) != 0:
         raise _refused(f"mount {target.decode()}", os.strerror(ctypes.get_errno()))
+
+
+def mount_over(file: Path, place: Path) -> None:
+    """Let `place` show what `file` holds, to this process and those that it makes. Call inside the sandbox."""
+    _mount(os.fsencode(file), os.fsencode(place), None, MS_BIND)
 
 
 def _refused(what: str, why: str | None) -> MachineError:

@@ -62,12 +62,18 @@ def _size(value: int) -> str:
 
 
 def _completion_ps(summary: Summary) -> Value:
-    """The collectives' completion time, the longest if there are several; else that of the last flow."""
-    items = summary["collectives"] or summary["flows"]
+    """The collectives' and traces' completion time, the longest if there are several; else that of the last flow."""
+    of_ranks = _of_ranks(summary)
+    items = of_ranks or summary["flows"]
     if not items or any(item["failed"] for item in items):
         return None
-    found: int = max(item["time_ps"] if summary["collectives"] else item["end_ps"] for item in items)
+    found: int = max(item["time_ps"] if of_ranks else item["end_ps"] for item in items)
     return found
+
+
+def _of_ranks(summary: Summary) -> list[Summary]:
+    """Return the results that have ranks: collectives, and traces where there are any."""
+    return [*summary["collectives"], *summary.get("traces", ())]
 
 
 def _least(kind: str, key: str) -> Callable[[Summary], Value]:
@@ -79,12 +85,12 @@ def _least(kind: str, key: str) -> Callable[[Summary], Value]:
 
 
 def _stall_max_ps(summary: Summary) -> Value:
-    values = [item["stall_max_ps"] for item in summary["collectives"]]
+    values = [item["stall_max_ps"] for item in _of_ranks(summary)]
     return max(values) if values else None
 
 
 def _stall_sum_ps(summary: Summary) -> Value:
-    values = [stall for item in summary["collectives"] for stall in item["stall_ps_by_rank"].values()]
+    values = [stall for item in _of_ranks(summary) for stall in item["stall_ps_by_rank"].values()]
     return sum(values) if values else None
 
 

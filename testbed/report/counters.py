@@ -71,9 +71,20 @@ def _classes(summary: Summary, switch: str, port: str) -> Summary:
 
 def print_counters(console: Console, summary: Summary, node: str | None, *, everything: bool) -> None:
     """Print the tables that have something in them."""
+    parts = counter_tables(summary, node, console.width, everything=everything)
+    with console.capture() as captured:
+        for part in parts or [Text("every counter is 0; see all of them with --all", QUIET)]:
+            console.print()
+            console.print(Padding(part, (0, 0, 0, 1), expand=False))
+        console.print()
+    style.write_tidy(console, captured.get())
+
+
+def counter_tables(summary: Summary, node: str | None, width: int, *, everything: bool = False) -> list[RenderableType]:
+    """Return the tables that have something in them, for `width` columns."""
     found = counters(summary, node)
-    parts = [
-        *_nics(found["nic"], console.width, everything),
+    return [
+        *_nics(found["nic"], width, everything),
         *_table("Switch ports", *_ports(found["switch"]), everything),
         *_table("Switch queues", *_queues(found["switch"]), everything),
         *_table("Ingress groups", *_groups(found["switch"]), everything),
@@ -82,12 +93,6 @@ def print_counters(console: Console, summary: Summary, node: str | None, *, ever
         *_table("PFC watchdog", *_storms(found["switch"]), everything),
         *_table("Drops by reason", *_drops(found["drops"]), everything),
     ]
-    with console.capture() as captured:
-        for part in parts or [Text("every counter is 0; see all of them with --all", QUIET)]:
-            console.print()
-            console.print(Padding(part, (0, 0, 0, 1), expand=False))
-        console.print()
-    style.write_tidy(console, captured.get())
 
 
 # --- NICs ------------------------------------------------------------------------------------------------------------

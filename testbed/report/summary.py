@@ -27,14 +27,21 @@ from testbed.engine.reasons import (
 )
 from testbed.measurement.records import Measurements, OvsRecord, PortRecord, WallRecord
 from testbed.report.flow_control import blocks, nic_block, port_blocks, totals
+from testbed.report.flow_groups import MOST_FLOWS, flow_groups_block
+from testbed.report.history import history_block
+from testbed.report.live import live_block
+from testbed.report.replays import replay_block
+from testbed.report.story import lost
+from testbed.report.trace_blocks import trace_block
 from testbed.scenario.expectations import evaluate
 from testbed.scenario.limits import ELEMENT_BYTES
-from traffic.results import CollectiveResult, FlowResult
+from traffic.nvlink import NvlinkStatistics
+from traffic.results import CollectiveResult, FlowResult, ReplayResult, TraceResult
 
 SUMMARY_FILE = "summary.json"
 _DECIMALS = 3
-_DATA_TYPE, _OPERATION = "float32", "sum"
-"""What the All-Reduces of a scenario add (`testbed.scenario.model.RingAllReduce`)."""
+_DATA_TYPE = "float32"
+"""What the collectives of a scenario move."""
 
 _USUAL_REASONS = (FAULT, ICRC, LINK_DOWN, OPENFLOW, SHARED_FULL)
 """Always in ``drops.by_reason``, so that a scenario can expect 0 of them."""
@@ -47,7 +54,7 @@ Summary = dict[str, Any]
 
 def summary(measurements: Measurements, overrides: Sequence[str] = ()) -> Summary:
     """Return all results of a run as JSON values, expectations judged; `overrides` are the run's ``--set`` texts."""
-    found = _results(measurements)
+    found = so_far(measurements)
     expect = measurements.scenario.expect
     expectations = [asdict(expectation) for expectation in evaluate(expect, found)]
     invariants = [asdict(invariant) for invariant in measurements.invariants]
@@ -66,19 +73,23 @@ def _unexpected_failures(found: Summary, expect: Mapping[str, Any]) -> Iterator[
     """Yield the failures that the scenario does not speak of: neither of that job's, nor of the whole run's."""
     if "failure" in expect:
         return
-    for kind in ("collectives", "flows"):
-        for number, result in enumerate(found[kind]):
+    for kind in ("collectives", "flows", "traces", "replays"):
+        for number, result in enumerate(found.get(kind, ())):
             job = f"{kind}.{number}"
             if result["failed"] and not {f"{job}.failed", f"{job}.failure"} & expect.keys():
                 yield job
+    for number, group in enumerate(found.get("flow_groups", ())):
+        if group["failed"] and f"flow_groups.{number}.failed" not in expect and len(found["flows"]) == MOST_FLOWS:
+            yield f"flow_groups.{number}"
 
 
-def _results(measurements: Measurements) -> Summary:
+def so_far(measurements: Measurements) -> Summary:
+    """Return the results of a run without its verdict: what also a run that goes on has."""
     plan, of_ports = measurements.plan, port_blocks(measurements)
     return {
         "title": measurements.scenario.title,
         "seed": measurements.scenario.seed,
-        "clock": "virtual",
+        **_clock(measurements),
         "fabric": {
             "topology": plan.topology,
             "hosts": len(plan.hosts),
@@ -88,22 +99,45 @@ def _results(measurements: Measurements) -> Summary:
         "duration_ps": measurements.duration_ps,
         "failure": measurements.failure,
         "collectives": [_collective(result) for result in measurements.collectives],
-        "flows": [_flow(result) for result in measurements.flows],
+        "flows": [_flow(result) for result in measurements.flows[:MOST_FLOWS]],
+        **flow_groups_block(measurements),
+        **({"traces": [trace_block(result) for result in measurements.traces]} if measurements.traces else {}),
+        **({"replays": [replay_block(result) for result in measurements.replays]} if measurements.replays else {}),
         "drops": _drops(measurements),
         "retransmitted_packets": measurements.retransmitted_packets,
         "totals": totals(measurements, of_ports),
         "nic": {name: {**counters, **nic_block(measurements, name)} for name, counters in measurements.nics.items()},
         "ports": {record.name: {**_port(record), **of_ports[record.name]} for record in measurements.ports},
+        "stall": lost(measurements.explanation) if measurements.explanation is not None else None,
+        **_nvlink(measurements.nvlink),
         **blocks(measurements),
+        **history_block(measurements),
         "ovs": _ovs(measurements.ovs),
         "versions": dict(measurements.versions),
         "scenario": measurements.scenario.model_dump(mode="json"),
     }
 
 
+def work_results(results: Sequence[CollectiveResult | FlowResult | TraceResult | ReplayResult]) -> Summary:
+    """Return the blocks `collectives`, `flows`, `traces` and `replays` of some results."""
+    return {
+        "collectives": [_collective(result) for result in results if isinstance(result, CollectiveResult)],
+        "flows": [_flow(result) for result in results if isinstance(result, FlowResult)],
+        "traces": [trace_block(result) for result in results if isinstance(result, TraceResult)],
+        "replays": [replay_block(result) for result in results if isinstance(result, ReplayResult)],
+    }
+
+
+def _clock(measurements: Measurements) -> Summary:
+    if measurements.live is None:
+        return {"clock": "virtual"}
+    return {"clock": "live", "live": live_block(measurements.live)}
+
+
 def _collective(result: CollectiveResult) -> Summary:
     stalls = [result.stall_ps_by_rank[rank] for rank in result.ranks]
     return {
+        "name": result.name,
         "kind": result.kind,
         "algorithm": result.algorithm,
         "ranks": len(result.ranks),
@@ -111,8 +145,10 @@ def _collective(result: CollectiveResult) -> Summary:
         "size_bytes": result.size_bytes,
         "elements": result.size_bytes // ELEMENT_BYTES,
         "data_type": _DATA_TYPE,
-        "operation": _OPERATION,
+        "operation": result.operation,
         "iterations": result.iterations,
+        "compute_ps": result.compute_ps,
+        "buckets": result.buckets,
         "start_ps": result.start_ps,
         "end_ps": result.end_ps,
         "time_ps": result.time_ps,
@@ -126,6 +162,35 @@ def _collective(result: CollectiveResult) -> Summary:
         "stall_max_ps": max(stalls),
         "stall_mean_ps": sum(stalls) // len(stalls),
         "stall_ps_by_rank": dict(zip(result.ranks, stalls, strict=True)),
+        **_admission(result),
+    }
+
+
+def _nvlink(domains: Sequence[NvlinkStatistics]) -> Summary:
+    """What crossed the hosts' NVLink domains, where there are any."""
+    if not domains:
+        return {}
+    blocks = {
+        domain.host: {
+            "messages": domain.delivered_messages,
+            "bytes": domain.delivered_bytes,
+            "busiest_port_ps": domain.busiest_port_ps,
+        }
+        for domain in domains
+    }
+    return {"nvlink": blocks}
+
+
+def _admission(result: CollectiveResult | FlowResult) -> Summary:
+    """What receiver-driven admission did, where there was any."""
+    counts = result.admission
+    if counts is None:
+        return {}
+    return {
+        "clear_to_sends_sent": counts.sent,
+        "clear_to_sends_received": counts.received,
+        "clear_to_sends_peak": counts.peak_outstanding,
+        "clear_to_send_wait_ps": counts.wait_ps,
     }
 
 
@@ -143,6 +208,7 @@ def _flow(result: FlowResult) -> Summary:
         "wrong_bytes": result.wrong_bytes,
         "failed": result.failure is not None,
         "failure": result.failure,
+        **_admission(result),
     }
 
 

@@ -7,36 +7,29 @@
     flows.parquet    one row a point-to-point transfer
     queues.parquet   one row an egress queue of a switch with traffic classes, and its ingress group
     pauses.parquet   one row a pause: who paused whom, for how long, and where it began
+    causes.parquet   one row a cause of a rank's stall, or of a flow's delay; a rank's durations add up to its stall
+    series.parquet   one row an interval of model time in which a port, queue, NIC or queue pair did something
+    events.parquet   one row an event: a drop, mark, pause, timeout, retransmission ...
+    messages.parquet one row a message between ranks: posted, sent, arrived
+    nodes.parquet    one row a node of a trace: when it started and ended, here and without contention
     rates.parquet    one row a change of a queue pair's congestion control, and value (`measure: {rates: true}`)
 
 A column's unit is in its name, and what it is in its metadata (`description`); the file's metadata say which run it
 is of. A table without rows is not written. Equal runs give equal files.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from testbed.measurement.records import Measurements
+from testbed.report import history_tables
+from testbed.report.columns import INTEGER, NUMBER, TEXT, TRUTH, Column, Row
 
 if TYPE_CHECKING:
     import pyarrow
 
     from testbed.engine.statistics import GroupStatistics
-
-TEXT, INTEGER, NUMBER, TRUTH = "text", "integer", "number", "truth"
-
-
-class Column(NamedTuple):
-    """A column: its name with unit, its type, whether it may have no value, and what it is."""
-
-    name: str
-    kind: str
-    description: str
-    optional: bool = False
-
-
-Row = tuple[Any, ...]
 
 _DROPS = (
     Column("time_ps", INTEGER, "model time of the loss"),
@@ -125,6 +118,33 @@ _PAUSES = (
     Column("depth", INTEGER, "how many pauses lie between the root and this one"),
 )
 
+_CAUSES = (
+    Column("collective", INTEGER, "index in collectives of summary.json; none: the row is of none", optional=True),
+    Column("flow", INTEGER, "index in flows of summary.json; none: the row is of no flow", optional=True),
+    Column("trace", INTEGER, "index in traces of summary.json; none: the row is of no trace", optional=True),
+    Column("rank", TEXT, "rank that stalled; of a flow, the host that it went to"),
+    Column("cause", TEXT, "what the time was lost to, by its name in docs/explain.md"),
+    Column("where", TEXT, "port, NIC or rank where it was lost"),
+    Column("detail", TEXT, "the flow that was in front, the packet that was lost, who paused"),
+    Column("origin", TEXT, "where it began: the root of a pause, the port that marked"),
+    Column("duration_ps", INTEGER, "time of the stall that is due to it"),
+    Column("first_ps", INTEGER, "model time from which on it was lost"),
+    Column("last_ps", INTEGER, "model time until which it was lost"),
+)
+
+_NODES = (
+    Column("trace", INTEGER, "index in traces of summary.json"),
+    Column("rank", TEXT, "rank of the fabric"),
+    Column("node", TEXT, "the node's name in the trace: its number or label"),
+    Column("name", TEXT, "what the trace calls it"),
+    Column("what", TEXT, "compute, send, receive, marker, unknown, or the kind of collective"),
+    Column("stream", TEXT, "stream of a calculation, group of a collective (empty: all ranks)"),
+    Column("start_ps", INTEGER, "model time when it started", optional=True),
+    Column("end_ps", INTEGER, "model time when it ended", optional=True),
+    Column("ideal_start_ps", INTEGER, "the same in the contention-free replay", optional=True),
+    Column("ideal_end_ps", INTEGER, "the same in the contention-free replay", optional=True),
+)
+
 _RATES = (
     Column("time_ps", INTEGER, "model time of the change"),
     Column("nic", TEXT, "interface of the sender"),
@@ -189,6 +209,24 @@ def _pause_rows(measurements: Measurements) -> Iterator[Row]:
         yield p.start_ps, p.end_ps, p.sender, p.paused, p.priority, p.refreshes, p.root, p.depth
 
 
+def _cause_rows(measurements: Measurements) -> Iterator[Row]:
+    found = measurements.explanation
+    for stall in found.stalls if found is not None else ():
+        for part in stall.parts:
+            assert found is not None
+            cause = found.causes[part.cause]
+            what = cause.kind, cause.where, cause.detail, cause.origin or cause.where
+            of = stall.collective, stall.flow, stall.trace, stall.rank
+            yield *of, *what, part.duration_ps, part.first_ps, part.last_ps
+
+
+def _node_rows(measurements: Measurements) -> Iterator[Row]:
+    for index, result in enumerate(measurements.traces):
+        for n in result.nodes:
+            times = n.start_ps, n.end_ps, n.ideal_start_ps, n.ideal_end_ps
+            yield index, n.rank, n.node, n.name, n.what, n.stream, *times
+
+
 def _rate_rows(measurements: Measurements) -> Iterator[Row]:
     for sample in measurements.congestion_samples:
         for name, value in sample.values.items():
@@ -203,9 +241,14 @@ TABLES: dict[str, tuple[tuple[Column, ...], Callable[[Measurements], Iterator[Ro
     "flows": (_FLOWS, _flow_rows),
     "queues": (_QUEUES, _queue_rows),
     "pauses": (_PAUSES, _pause_rows),
+    "causes": (_CAUSES, _cause_rows),
+    "events": (history_tables.EVENTS, history_tables.event_rows),
+    "messages": (history_tables.MESSAGES, history_tables.message_rows),
+    "nodes": (_NODES, _node_rows),
     "rates": (_RATES, _rate_rows),
 }
-"""Each table by its file's name without suffix: its columns, and its rows in a run."""
+"""Each table by its file's name without suffix: its columns, and its rows in a run. That of time series is not among
+them (`history_tables.SERIES`): it is made by columns."""
 
 
 def write_tables(directory: Path, measurements: Measurements) -> tuple[Path, ...]:
@@ -220,18 +263,21 @@ def write_tables(directory: Path, measurements: Measurements) -> tuple[Path, ...
     for name, (columns, rows_of) in TABLES.items():
         rows = tuple(rows_of(measurements))
         if rows:
-            paths.append(_write(directory / f"{name}.parquet", columns, rows, about))
+            paths.append(_write(directory / f"{name}.parquet", columns, tuple(zip(*rows, strict=True)), about))
+    if measurements.series is not None and measurements.series.tracks:
+        values = history_tables.series_values(measurements.series)
+        paths.append(_write(directory / "series.parquet", history_tables.SERIES, values, about))
     return tuple(paths)
 
 
-def _write(path: Path, columns: tuple[Column, ...], rows: tuple[Row, ...], about: dict[str, str]) -> Path:
+def _write(path: Path, columns: tuple[Column, ...], values: Sequence[Sequence[Any]], about: dict[str, str]) -> Path:
     from pyarrow import parquet  # slow to import, and a run is not to wait for it before it has results
 
-    parquet.write_table(_arrow(columns, rows, about), path, compression="zstd")
+    parquet.write_table(_arrow(columns, values, about), path, compression="zstd")
     return path
 
 
-def _arrow(columns: tuple[Column, ...], rows: tuple[Row, ...], about: dict[str, str]) -> "pyarrow.Table":
+def _arrow(columns: tuple[Column, ...], values: Sequence[Sequence[Any]], about: dict[str, str]) -> "pyarrow.Table":
     import pyarrow
 
     types = {TEXT: pyarrow.string(), INTEGER: pyarrow.int64(), NUMBER: pyarrow.float64(), TRUTH: pyarrow.bool_()}
@@ -242,6 +288,15 @@ def _arrow(columns: tuple[Column, ...], rows: tuple[Row, ...], about: dict[str, 
         ],
         metadata=about,
     )
-    values = zip(*rows, strict=True)
     arrays = [pyarrow.array(column, type=field.type) for column, field in zip(values, schema, strict=True)]
     return pyarrow.Table.from_arrays(arrays, schema=schema)
+
+
+def read_table(path: Path) -> dict[str, list[Any]] | None:
+    """Return the columns of a table that `write_tables` wrote; None when there is none."""
+    if not path.exists():
+        return None
+    from pyarrow import parquet
+
+    columns: dict[str, list[Any]] = parquet.read_table(path).to_pydict()
+    return columns

@@ -17,7 +17,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from testbed.report import style
+from testbed.report.flow_groups import flow_group_tables
+from testbed.report.live import live_lines
 from testbed.report.lossless import lossless
+from testbed.report.replays import replay_report
 from testbed.report.style import (
     BAD,
     GOOD,
@@ -33,6 +36,7 @@ from testbed.report.style import (
     rate,
 )
 from testbed.report.summary import Summary, as_text
+from testbed.report.trace_blocks import trace_report
 from testbed.units import format_size, format_time
 
 _WIDE = 100
@@ -52,9 +56,14 @@ def print_report(console: Console, result: Summary, directory: Path | None = Non
         *_collectives(result, console.width),
         *_stalls(result, signs, console.width),
         *_flows(result, signs),
+        *flow_group_tables(result),
+        *trace_report(result, signs),
+        *replay_report(result),
+        *_most(result),
         *_losses(result, signs),
         *lossless(result, signs),
         *_checks(result, signs),
+        *([Group(*live_lines(result))] if "live" in result else []),
         _foot(result, directory, files),
         *_explanation(result),
         _verdict(result, signs),
@@ -102,29 +111,62 @@ def _message(result: Summary) -> str:
     return " ".join(result["scenario"]["message"].split())
 
 
+def work_report(found: Summary, width: int) -> RenderableType:
+    """Return the tables of the collectives, flows and traces in `found`, and why those that failed did."""
+    failures = [item["failure"] for kind in ("collectives", "flows") for item in found[kind] if item["failure"]]
+    signs = Signs(Console(width=width))
+    parts = [*_collectives(found, width), *_flows(found, signs), *(Text(failure, BAD) for failure in failures)]
+    return Group(*parts, *trace_report(found, signs), *replay_report(found))
+
+
 # --- collectives -----------------------------------------------------------------------------------------------------
 
 
 def _collectives(result: Summary, width: int) -> Iterator[RenderableType]:
     if not result["collectives"]:
         return
-    wide = width >= _WIDE
+    collectives = result["collectives"]
+    labels = [_own_name(collective) or collective["kind"] for collective in collectives]
+    named = any(map(_own_name, collectives)) or len(set(labels)) > 1
+    wide = width >= _WIDE + (max(map(len, labels)) + 2 if named else 0)
     table = plain_table()
+    if named:
+        table.add_column(Text("collective"), no_wrap=True)
     for name, unit in _collective_columns(wide):
         table.add_column(Text(f"{name}\n{unit}"), justify="right", no_wrap=True)
-    for collective in result["collectives"]:
-        table.add_row(*_collective_row(collective, wide))
-    yield Group(Text(_collectives_title(result["collectives"]), HEADING), table)
+    for label, collective in zip(labels, collectives, strict=True):
+        table.add_row(*([Text(label)] if named else []), *_collective_row(collective, wide))
+    lines = [Text(title, HEADING) for title in dict.fromkeys(map(_collective_title, collectives))]
+    yield Group(*lines, table, *_admitted(collectives))
 
 
-def _collectives_title(collectives: Sequence[Summary]) -> str:
-    """``All-Reduce, ring, 16 ranks, mean of 5 iterations``; each once where several are alike."""
-    titles = (
-        f"{_kind(c)}, {c['algorithm']}, {count(c['ranks'], 'rank')}"
-        + (f", mean of {c['iterations']} iterations" if c["iterations"] > 1 else "")
-        for c in collectives
-    )
-    return "; ".join(dict.fromkeys(titles))
+def _collective_title(collective: Summary) -> str:
+    """``All-Reduce, ring, 16 ranks, mean of 5 iterations``."""
+    title = f"{_kind(collective)}, {collective['algorithm']}, {count(collective['ranks'], 'rank')}"
+    if collective["iterations"] > 1:
+        title += f", mean of {collective['iterations']} iterations"
+    if collective["buckets"] > 1:
+        compute = format_time(collective["compute_ps"])
+        title += f", {collective['buckets']} buckets during {compute} of compute (exposed time)"
+    return title
+
+
+def _own_name(collective: Summary) -> str:
+    """The name that the scenario gave it; empty for that which it has otherwise."""
+    name = str(collective["name"])
+    return "" if not name or name.startswith(f"{collective['algorithm']} {collective['kind']} (") else name
+
+
+def _admitted(works: Sequence[Summary]) -> Iterator[RenderableType]:
+    """What receiver-driven admission did, in one line."""
+    admitted = [work for work in works if "clear_to_sends_sent" in work]
+    if not admitted:
+        return
+    sent = sum(work["clear_to_sends_sent"] for work in admitted)
+    most = max(work["clear_to_sends_peak"] for work in admitted)
+    wait = sum(work["clear_to_send_wait_ps"] for work in admitted) // max(1, sent)
+    text = f"Admission: {sent} clear-to-sends, at most {most} at a time from a receiver"
+    yield indented(Text(f"{text}; a message waited {microseconds(wait)} us for its own", QUIET))
 
 
 def _kind(collective: Summary) -> str:
@@ -163,13 +205,17 @@ def _wrong(verified: bool | None, wrong: int) -> Text:
 
 def _stalls(result: Summary, signs: Signs, width: int) -> Iterator[RenderableType]:
     for index, collective in enumerate(result["collectives"]):
-        time_ps = collective["time_ps"] or collective["end_ps"] - collective["start_ps"]
-        if collective["stall_max_ps"] * _STALL_MATTERS <= time_ps:
+        if not _stall_matters(collective):
             continue
         title = "Stall of each rank: its wait for data beyond the contention-free wait"
         if len(result["collectives"]) > 1:
             title = f"{title} (collective {index})"
         yield Group(Text(title, HEADING), _stall_table(collective["stall_ps_by_rank"], signs, width))
+
+
+def _stall_matters(collective: Summary) -> bool:
+    time_ps = collective["time_ps"] or collective["end_ps"] - collective["start_ps"]
+    return bool(collective["stall_max_ps"] * _STALL_MATTERS > time_ps)
 
 
 def _stall_table(stalls: Mapping[str, int], signs: Signs, width: int) -> RenderableType:
@@ -210,12 +256,32 @@ def _flows(result: Summary, signs: Signs) -> Iterator[RenderableType]:
         )
     title = f"{count(len(flows), 'flow')}{', slowest against its ideal first' if len(shown) < len(flows) else ''}"
     rest = Text(f"{signs.more} {len(flows) - len(shown)} more in flows.parquet", QUIET)
-    yield Group(Text(title, HEADING), table, *([indented(rest)] if len(shown) < len(flows) else []))
+    more = [indented(rest)] if len(shown) < len(flows) else []
+    yield Group(Text(title, HEADING), table, *more, *_admitted(flows))
 
 
 def _slowness(flow: Summary) -> float:
     """Completion time over the ideal one; a flow that failed is slower than any."""
     return float("inf") if flow["time_ps"] is None else flow["time_ps"] / flow["ideal_ps"]
+
+
+# --- what cost most --------------------------------------------------------------------------------------------------
+
+
+def _most(result: Summary) -> Iterator[RenderableType]:
+    """What the stalls are due to, where they matter."""
+    stall = result["stall"]
+    if not stall or not stall["most"]:
+        return
+    stalled = any(_stall_matters(collective) for collective in result["collectives"])
+    flows_ps = sum(flow["end_ps"] - flow["start_ps"] for flow in result["flows"])
+    late = stall["flow_time_lost_ps"] * _STALL_MATTERS > flows_ps
+    told = [f"{format_time(stall['gpu_time_lost_ps'])} of GPU time"] if stalled else []
+    told += [f"{format_time(stall['flow_time_lost_ps'])} by flows"] if late else []
+    if told:
+        most = stall["most"]
+        text = f"{most['title']}, {most['share']:.0%} of the {' and '.join(told)} that were lost"
+        yield Text.assemble(("What cost most: ", HEADING), text, (" (rocelab explain)", QUIET))
 
 
 # --- losses ----------------------------------------------------------------------------------------------------------

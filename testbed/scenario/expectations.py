@@ -30,6 +30,9 @@ SUMMARY_NAMES = (
     "clock",
     "collectives",
     "flows",
+    "flow_groups",
+    "traces",
+    "replays",
     "failure",
     "drops",
     "totals",
@@ -113,13 +116,13 @@ def evaluate(expect: Mapping[str, Any], summary: Mapping[str, Any]) -> list[Expe
 def _judge(path: str, value: Any, summary: Mapping[str, Any]) -> Expectation:
     wanted = condition(path, value)
     try:
-        actual = _look_up(summary, path)
+        actual = value_at(summary, path)
     except LookupError as error:
         return Expectation(path, False, f"expected {wanted.text}, found {error.args[0]}")
     return Expectation(path, wanted.holds(actual), f"expected {wanted.text}, found {_shown(path, actual)}")
 
 
-def _look_up(summary: Mapping[str, Any], path: str) -> Any:
+def value_at(summary: Mapping[str, Any], path: str) -> Any:
     """Return the value at `path`. Raises LookupError that says what there is instead."""
     value: Any = summary
     parts = path.split(".")

@@ -11,3 +11,6 @@ MAXIMUM_PIECES = 2**20
 
 FLOW_MESSAGE_BYTES = 2**30
 """A longer flow is several messages of this size, as an application would split it."""
+
+MAXIMUM_FLOWS = 20_000
+"""Flows of a work that begin at random, or again and again: each has its own queue pairs."""

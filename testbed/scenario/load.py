@@ -22,7 +22,7 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
     document, mistakes = read_document(path)
     for number, override in enumerate(overrides, start=1):
         mistakes += apply_override(document, override, number)
-    structure = StructureCheck(document)
+    structure = StructureCheck(document, path.parent)
     scenario = structure.run()
     mistakes += structure.mistakes + check_semantics(document, scenario, structure.broken)
     if mistakes:

@@ -10,14 +10,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from testbed.scenario.collectives import AnyCollective, JobOptions
 from testbed.scenario.congestion import CongestionOptions
+from testbed.scenario.hosts import HostOptions
 from testbed.scenario.qos import Priority, QosOptions
 from testbed.scenario.quantities import RateBps, SizeBytes, TimePs
+from testbed.scenario.replay import PacketReplay
 from testbed.scenario.section import Section
+from testbed.scenario.traces import TraceReplay
 
 
 def _all_or_names(value: Any) -> str:
     return "all" if isinstance(value, str) else "names"
+
+
+def _named_or_points(value: Any) -> str:
+    return "named" if isinstance(value, str) else "points"
 
 
 Name = Annotated[str, Field(examples=["h0"])]
@@ -106,13 +114,22 @@ class Ring(Section):
 Topology = Annotated[SingleSwitch | Dumbbell | LeafSpine | FatTree | Ring, Field(discriminator="kind")]
 
 
+class NvlinkOptions(Section):
+    """What joins the GPUs of one host: each has one port to it, `rate` in either direction. A message takes `latency`
+    and its bytes' time at both ports."""
+
+    rate: RateBps = 3_600_000_000_000
+    latency: TimePs = 1_000_000
+
+
 class FabricOptions(Section):
     """The fabric: its shape, its links (the hosts' and, unless the topology says otherwise, all), its switches.
 
     `addressing`: the switches are routers, and a host sends to its leaf's MAC address (``routed``), or they are
     bridges, and it sends to the other host's (``bridged``): what a learning switch needs.
     `qos`: traffic classes, marking and link-level flow control; none: each port has one queue, and frames that find the
-    switch's memory full are dropped.
+    switch's memory full are dropped. `nvlink`: how ranks of one host talk; none: through their NICs.
+    `host`: what hosts are; none: network namespaces of this machine.
     """
 
     topology: Topology
@@ -122,6 +139,8 @@ class FabricOptions(Section):
     ip: Literal["ipv4", "ipv6"] = "ipv4"
     addressing: Literal["routed", "bridged"] = "routed"
     qos: QosOptions | None = None
+    nvlink: NvlinkOptions | None = None
+    host: HostOptions | None = Field(default=None, examples=[{"kind": "container", "image": "debian:bookworm-slim"}])
 
 
 # --- controller ------------------------------------------------------------------------------------------------------
@@ -172,22 +191,6 @@ class TransportOptions(Section):
 # --- workload --------------------------------------------------------------------------------------------------------
 
 
-class RingAllReduce(Section):
-    """A ring All-Reduce of `size` bytes of float32 over `ranks` (all hosts, or those listed, in that order).
-
-    `chunk`: pieces in which a ring step's part is sent on, so that steps overlap; none: the whole part at once.
-    """
-
-    kind: Literal["all-reduce"]
-    algorithm: Literal["ring"] = "ring"
-    ranks: Hosts = "all"
-    size: SizeBytes = Field(gt=0)
-    chunk: SizeBytes | None = Field(default=None, gt=0, examples=["64KiB"])
-    iterations: int = Field(default=1, ge=1, le=10_000)
-    compute: TimePs = 0
-    verify: bool = True
-
-
 class Flow(Section):
     """One RDMA WRITE of `size` bytes from host to host, started at `start`."""
 
@@ -197,18 +200,45 @@ class Flow(Section):
     start: TimePs = 0
 
 
-class Flows(Section):
-    """Point-to-point transfers: each listed, or by `pattern` with `size` bytes: every host to the next (``ring``) or to
-    every other one (``all-to-all``)."""
+class SizeShare(Section):
+    """A point of a distribution of sizes: `share` of all flows have at most `size`."""
+
+    size: SizeBytes = Field(gt=0)
+    share: float = Field(ge=0, le=1, examples=[0.5])
+
+
+Sizes = Annotated[
+    Annotated[Annotated[str, Field(examples=["websearch"])], Tag("named")]
+    | Annotated[tuple[SizeShare, ...], Tag("points")],
+    Discriminator(_named_or_points),
+]
+
+
+class Flows(JobOptions):
+    """Point-to-point transfers: each listed, or by `pattern` among `hosts`.
+
+    Every host writes `size` bytes to the next (``ring``), to every other one (``all-to-all``), or to another one that
+    the seed chooses, so that each receives once (``permutation``). `sources` hosts (none: all others) write to
+    `destination` (none: the seed chooses; ``incast``). Or flows of `size`, or of `sizes`, begin at random times
+    (Poisson) between random hosts, for `duration`, so that the hosts' links carry `load` (``random``).
+
+    `every`: all but random ones are repeated, and begin again every so often for `duration`.
+    """
 
     kind: Literal["flows"]
-    pattern: Literal["listed", "ring", "all-to-all"] = "listed"
+    pattern: Literal["listed", "ring", "all-to-all", "permutation", "incast", "random"] = "listed"
+    hosts: Hosts = "all"
     size: SizeBytes | None = Field(default=None, gt=0)
+    sizes: Sizes | None = Field(default=None, examples=["websearch"])
+    sources: int | None = Field(default=None, ge=1, le=512, examples=[8])
+    destination: Name | None = None
+    load: float | None = Field(default=None, gt=0, le=1, examples=[0.3])
+    every: TimePs | None = Field(default=None, gt=0, examples=["100us"])
+    duration: TimePs | None = Field(default=None, gt=0, examples=["1ms"])
     flows: tuple[Flow, ...] = ()
-    verify: bool = True
 
 
-Work = Annotated[RingAllReduce | Flows, Field(discriminator="kind")]
+Work = Annotated[AnyCollective | Flows | TraceReplay | PacketReplay, Field(discriminator="kind")]
 
 
 # --- faults ----------------------------------------------------------------------------------------------------------
@@ -277,11 +307,13 @@ class MeasureOptions(Section):
     """What is recorded beside the summary: `capture` names ports whose frames go into a pcapng, or is ``all``.
 
     `openflow_log`: write down what switches and controller say to each other. `rates`: note every change of a queue
-    pair's congestion control."""
+    pair's congestion control. `causes`: find out what every stall is due to. `series`: keep time series and events."""
 
     capture: Ports = ()
     openflow_log: bool = False
     rates: bool = False
+    causes: bool = True
+    series: bool = True
 
 
 class Scenario(Section):

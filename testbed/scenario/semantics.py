@@ -12,14 +12,20 @@ from typing import Any
 from controllers.policy import catalogue
 from controllers.policy.options import options_of, read_options
 from testbed.fabric.build import build_plan
-from testbed.scenario import wording, wording_sizes
+from testbed.scenario import wording, wording_collectives
+from testbed.scenario.collectives import Collective
 from testbed.scenario.document import Document, KeyPath, Mistake
 from testbed.scenario.draft import Draft, Problem, Problems
 from testbed.scenario.expectations import SUMMARY_NAMES, BadCondition, condition
-from testbed.scenario.limits import ELEMENT_BYTES, FLOW_MESSAGE_BYTES, MAXIMUM_MESSAGE_BYTES, MAXIMUM_PIECES
-from testbed.scenario.model import Flows, LinkDown, PauseStorm, RingAllReduce, Scenario
+from testbed.scenario.model import LinkDown, PauseStorm, Scenario, Work
 from testbed.scenario.quantities import TIME
+from testbed.scenario.replay import PacketReplay
+from testbed.scenario.semantics_collectives import check_collective
+from testbed.scenario.semantics_flows import check_flows
 from testbed.scenario.semantics_qos import check_classes, check_storm
+from testbed.scenario.semantics_replay import check_replay
+from testbed.scenario.semantics_traces import check_trace
+from testbed.scenario.traces import TraceReplay
 
 
 def check_semantics(document: Document, scenario: Scenario, broken: set[KeyPath]) -> list[Mistake]:
@@ -38,93 +44,27 @@ def check_semantics(document: Document, scenario: Scenario, broken: set[KeyPath]
 
 
 def _workload(draft: Draft) -> Problems:
+    names: dict[str, KeyPath] = {}
     for index, work in enumerate(draft.scenario.workload):
         path: KeyPath = ("workload", index)
         if not draft.sound(*path, "kind"):
             continue
-        if isinstance(work, RingAllReduce):
-            yield from _ranks(draft, work, path)
-            yield from _elements(draft, work, path)
-            yield from _pieces(draft, work, path)
-        else:
-            yield from _pattern(draft, work, path)
-            yield from _flows(draft, work, path)
+        if work.name is not None and draft.sound(*path, "name"):
+            if work.name in names:
+                yield Problem((*path, "name"), wording_collectives.name_taken(work.name, names[work.name]))
+            names.setdefault(work.name, path)
+        yield from _work(draft, work, path)
 
 
-def _ranks(draft: Draft, work: RingAllReduce, path: KeyPath) -> Problems:
-    if work.ranks == "all":
-        if draft.sound(*path, "ranks") and draft.names_known and len(draft.plan.hosts) < 2:
-            yield Problem(path, wording.too_few_hosts(len(draft.plan.hosts)))
-        return
-    if len(work.ranks) < 2:
-        yield Problem((*path, "ranks"), wording.too_few_ranks(len(work.ranks)))
-    yield from _names(draft, work.ranks, (*path, "ranks"), "host", list(draft.plan.host_by_name))
-
-
-def _elements(draft: Draft, work: RingAllReduce, path: KeyPath) -> Problems:
-    """Sizes are of whole elements. They need not be a multiple of the ranks: parts may differ by one element."""
-    for key, size_bytes in (("size", work.size), ("chunk", work.chunk)):
-        if size_bytes is not None and size_bytes % ELEMENT_BYTES and draft.sound(*path, key):
-            yield Problem((*path, key), wording_sizes.not_whole_elements(size_bytes))
-
-
-def _pieces(draft: Draft, work: RingAllReduce, path: KeyPath) -> Problems:
-    """Each rank sends a part on in pieces, a message each: none too long, and not too many."""
-    ranks = len(draft.plan.hosts) if work.ranks == "all" else len(work.ranks)
-    ranks_known = draft.names_known if work.ranks == "all" else draft.sound(*path, "ranks")
-    if not ranks or not ranks_known or not all(draft.sound(*path, key) for key in ("size", "chunk")):
-        return
-    part_bytes = -(-work.size // (ranks * ELEMENT_BYTES)) * ELEMENT_BYTES
-    piece_bytes = min(work.chunk or part_bytes, part_bytes)
-    most_bytes = MAXIMUM_PIECES * MAXIMUM_MESSAGE_BYTES
-    if part_bytes > most_bytes:
-        yield Problem((*path, "size"), wording_sizes.parts_too_long(work.size, ranks, most_bytes))
-    elif piece_bytes > MAXIMUM_MESSAGE_BYTES and work.chunk is None:
-        yield Problem(
-            (*path, "size"), wording_sizes.part_needs_chunk(part_bytes, MAXIMUM_MESSAGE_BYTES, MAXIMUM_PIECES)
-        )
-    elif piece_bytes > MAXIMUM_MESSAGE_BYTES:
-        text = wording_sizes.chunk_too_long(piece_bytes, part_bytes, MAXIMUM_MESSAGE_BYTES, MAXIMUM_PIECES)
-        yield Problem((*path, "chunk"), text)
-    elif part_bytes > piece_bytes * MAXIMUM_PIECES:
-        yield Problem((*path, "chunk"), wording_sizes.too_many_pieces(piece_bytes, part_bytes, MAXIMUM_PIECES))
-
-
-def _messages(draft: Draft, size_bytes: int | None, path: KeyPath) -> Problems:
-    """A flow is not too many messages."""
-    if size_bytes is not None and size_bytes > MAXIMUM_PIECES * FLOW_MESSAGE_BYTES and draft.sound(*path):
-        yield Problem(path, wording_sizes.flow_too_long(size_bytes, MAXIMUM_PIECES, FLOW_MESSAGE_BYTES))
-
-
-def _pattern(draft: Draft, work: Flows, path: KeyPath) -> Problems:
-    """Either a pattern with a size, or listed flows."""
-    if not all(draft.sound(*path, key) for key in ("pattern", "size", "flows")):
-        return
-    if work.pattern == "listed":
-        if work.size is not None:
-            yield Problem((*path, "size"), wording.size_without_pattern(), at_key=True)
-        elif not work.flows:
-            yield Problem(path, wording.no_flows())
-        return
-    yield from _messages(draft, work.size, (*path, "size"))
-    if work.flows:
-        yield Problem((*path, "flows"), wording.flows_with_pattern(work.pattern), at_key=True)
-    if work.size is None:
-        yield Problem(path, wording.pattern_without_size(work.pattern))
-    if draft.names_known and len(draft.plan.hosts) < 2:
-        yield Problem((*path, "pattern"), wording.too_few_hosts(len(draft.plan.hosts)))
-
-
-def _flows(draft: Draft, work: Flows, path: KeyPath) -> Problems:
-    hosts = list(draft.plan.host_by_name)
-    for index, flow in enumerate(work.flows):
-        here = (*path, "flows", index)
-        for key, name in (("source", flow.source), ("destination", flow.destination)):
-            yield from _name(draft, name, (*here, key), "host", hosts)
-        yield from _messages(draft, flow.size, (*here, "size"))
-        ends_known = draft.sound(*here, "source") and draft.sound(*here, "destination")
-        if flow.source == flow.destination and ends_known:
-            yield Problem((*here, "destination"), wording.flow_to_itself(flow.destination))
+def _work(draft: Draft, work: Work, path: KeyPath) -> Problems:
+    if isinstance(work, Collective):
+        yield from check_collective(draft, work, path)
+    elif isinstance(work, TraceReplay):
+        yield from check_trace(draft, work, path)
+    elif isinstance(work, PacketReplay):
+        yield from check_replay(draft, work, path)
+    else:
+        yield from check_flows(draft, work, path)
 
 
 # --- controller ------------------------------------------------------------------------------------------------------

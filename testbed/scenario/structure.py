@@ -9,6 +9,7 @@ leave out what is broken, and nothing is reported that only follows from an earl
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -21,23 +22,25 @@ from testbed.scenario.schema import KEY, Slot, locate
 
 
 class StructureCheck:
-    """Checks and mends one document.
+    """Checks and mends one document; the files that it names are relative to `directory`.
 
     Attributes:
         mistakes: what was found wrong.
         broken: the paths whose value is a stand-in.
     """
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, directory: Path) -> None:
         self.mistakes: list[Mistake] = []
         self.broken: set[KeyPath] = set()
         self._document = document
+        self._directory = directory
 
     def run(self) -> Scenario:
         """Return the scenario of the mended document."""
         while True:
             try:
-                return Scenario.model_validate(_frozen(self._document.root), strict=True)
+                context = {"directory": self._directory}
+                return Scenario.model_validate(_frozen(self._document.root), strict=True, context=context)
             except ValidationError as error:
                 state = self._state()
                 # Wrong keys come first: mending one may put the key in place that another error misses.

@@ -7,9 +7,10 @@ import pytest
 from benchmarks import congested, growth, lossless, peers, reference
 from testbed.cli.main import main
 from testbed.fabric.build import build_plan
+from testbed.scenario.collectives import AllReduce
 from testbed.scenario.load import load_scenario
-from testbed.scenario.model import Flows, RingAllReduce
-from traffic.collectives.flows import flows_of
+from testbed.scenario.model import Flows
+from traffic.collectives.flow_patterns import flows_of
 
 ROOT = Path(__file__).parents[2]
 WORKLOADS = (peers.W1_RING, peers.W1_FLAT, peers.W4_FLAT)
@@ -41,7 +42,7 @@ def test_the_work_is_the_peers_work(workload: peers.Workload) -> None:
     scenario = load_scenario(ROOT / workload.scenario)
     hosts = len(build_plan(scenario.fabric).hosts)
     (work,) = scenario.workload
-    if isinstance(work, RingAllReduce):
+    if isinstance(work, AllReduce):
         steps, part = 2 * (hosts - 1), work.size // hosts
     else:
         assert isinstance(work, Flows)
@@ -69,7 +70,7 @@ def test_growth_changes_nothing_but_the_fabric(hosts: int) -> None:
     size = growth.size_of(hosts, 100_000)
     scenario = load_scenario(ROOT / growth.SCENARIO, size.settings)
     (work,) = scenario.workload
-    assert isinstance(work, RingAllReduce)
+    assert isinstance(work, AllReduce)
     assert len(build_plan(scenario.fabric).hosts) == hosts
     assert work.size // hosts == 32 * 1024
     hops = work.iterations * 2.5 * 2 * (hosts - 1) * hosts * 8

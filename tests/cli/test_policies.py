@@ -5,7 +5,7 @@ import json
 import pytest
 
 from controllers.policy.catalogue import policy_names
-from testbed.cli.run import _choices
+from testbed.cli.run import choices
 from tests.cli.test_check import run
 
 
@@ -32,8 +32,8 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_options_of_run_are_overrides_that_come_first() -> None:
-    assert _choices(None, None) == []
-    assert _choices("my policy.py", "app.py") == ['controller.app="app.py"', 'controller.policy={kind: "my policy.py"}']
+    assert choices(None, None) == []
+    assert choices("my policy.py", "app.py") == ['controller.app="app.py"', 'controller.policy={kind: "my policy.py"}']
 
 
 @pytest.mark.parametrize(

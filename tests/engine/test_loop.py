@@ -43,6 +43,21 @@ def test_now_is_the_time_of_the_running_event() -> None:
     assert seen == [10, 20, 30]
 
 
+def test_an_observer_sees_what_was_before_its_time_and_says_when_to_be_called_again() -> None:
+    loop, ran, looks = EventLoop(), [], []
+    for time in (9, 10, 35):
+        loop.at(time, ran.append, time)
+
+    def look(time_ps: int) -> int:
+        looks.append((time_ps, list(ran), loop.now))
+        return time_ps // 10 * 10 + 10
+
+    loop.observe(10, look)
+    assert loop.run_events(2)
+    loop.run()
+    assert looks == [(10, [9], 9), (35, [9, 10], 10)]
+
+
 def test_the_past_is_refused() -> None:
     loop = EventLoop()
     loop.run(until_ps=100)

@@ -4,11 +4,23 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from testbed.fabric.build import build_plan
+from testbed.measurement.causes.model import (
+    LOST_PACKET,
+    QUEUE,
+    Cause,
+    Delayed,
+    Explanation,
+    Packet,
+    Stall,
+    StallPart,
+)
+from testbed.measurement.live import LiveRecord
 from testbed.measurement.records import DropRecord, Invariant, Measurements, OvsRecord, PortRecord, WallRecord
 from testbed.scenario.model import Scenario
 from testbed.units import MICROSECOND
 from traffic.nic.counters import NicCounters
-from traffic.results import CollectiveResult, FlowResult, StepRecord, Wait
+from traffic.nvlink import NvlinkStatistics
+from traffic.results import AdmissionCounts, CollectiveResult, FlowResult, ReplayFlow, ReplayResult, StepRecord, Wait
 
 RING_16 = {
     "title": "A ring All-Reduce crosses a leaf-spine fabric",
@@ -96,6 +108,34 @@ def flow(
     )
 
 
+def replay(failure: str | None = None) -> ReplayResult:
+    """A capture of 24 packets, one of which was lost."""
+    return ReplayResult(
+        name="replay (workload.0)",
+        file="captures/two-writes.pcapng",
+        hosts={"10.0.0.1": "h0", "10.0.0.3": "h6"},
+        start_ps=0,
+        end_ps=20 * MICROSECOND,
+        packets=24,
+        sent=24,
+        delivered=23,
+        marked=2,
+        out_of_order=1,
+        dropped={"fault": 1},
+        wrong_icrc=0,
+        others={"ARP": 3},
+        file_span_ps=10 * MICROSECOND,
+        delivery_span_ps=5 * MICROSECOND,
+        latencies_ps=tuple(n * 100_000 for n in range(10, 33)),
+        latest_wait_ps=700_000,
+        flows=(
+            ReplayFlow("h0", "h6", 17, 20, 19, 2, 0, 1, {"fault": 1}),
+            ReplayFlow("h6", "h0", 18, 4, 4, 0, 0, 0, {}),
+        ),
+        failure=failure,
+    )
+
+
 def drop(time_ps: int, where: str, reason: str, psn: int | None = 7) -> DropRecord:
     if psn is None:
         return DropRecord(time_ps, where, reason, "other", None, None, None, None)
@@ -142,6 +182,26 @@ def clean() -> Measurements:
     return measurements(scenario(), (collective(hosts(16), [0] * 16),))
 
 
+def live() -> Measurements:
+    """On the live clock, which did not quite keep up, with programs in the hosts."""
+    record = LiveRecord(
+        rate_factor=2000,
+        verdict="degraded",
+        safe_rate_factor=7600,
+        wall_ns=1_466_095_680,
+        events=202_814,
+        late_median_ns=106_495,
+        late_99_ns=2_621_439,
+        late_worst_ns=24_797_676,
+        packet_ns=671_680,
+        busy=0.4794,
+        kernel_sent_frames=8_482,
+        kernel_received_frames=8_475,
+        kernel_dropped={"not_routed": 4},
+    )
+    return replace(clean(), live=record)
+
+
 def lossy() -> Measurements:
     """Some packets lost on the way and sent again: ranks stall, one expectation fails."""
     of = scenario(expect={**RING_16["expect"], "drops.by_reason.fault": 1})  # type: ignore[dict-item]  # a mapping there
@@ -152,7 +212,31 @@ def lossy() -> Measurements:
         drop(400_000_000, "h4-eth0", "icrc", 9),
         drop(400_000_001, "leaf1-eth1", "icrc", 10),
     )
-    return sent_again(replace(run, drops=drops), "h3-eth0", 21)
+    return sent_again(replace(run, drops=drops, explanation=_explained(stalls)), "h3-eth0", 21)
+
+
+def _explained(stalls_ps: list[int]) -> Explanation:
+    """Each rank's stall: all but 1 us of it due to a lost packet."""
+    packet = Packet(
+        "h3", "h4", 17, 7, first_sent_ps=312_000_000, found_ps=324_000_000, found_by="nak",
+        lost_ps=312_345_678, where="h3-eth0", reason="fault",
+    )  # fmt: skip
+    lost = Cause(LOST_PACKET, "h3-eth0", "h3 to h4, QP 17, PSN 7: fault, found by a NAK", packet=packet)
+    queue = Cause(QUEUE, "leaf1-eth1", "behind h0 to h4")
+    stalls = tuple(
+        Stall(
+            0,
+            None,
+            rank,
+            stall_ps,
+            (
+                StallPart(0, stall_ps - MICROSECOND, packet.first_sent_ps, packet.found_ps, (("h4", 324_000_000),)),
+                StallPart(1, MICROSECOND, 400_000_000, 402_000_000),
+            ),
+        )
+        for rank, stall_ps in zip(hosts(16), stalls_ps, strict=True)
+    )
+    return Explanation((lost, queue), stalls, {0: Delayed("ring all-reduce (workload.0)", "h3", "h4", 2, 0)})
 
 
 def large() -> Measurements:
@@ -177,6 +261,29 @@ def flows() -> Measurements:
     return measurements(of, (quiet, replace(quiet, size_bytes=2**30, time_ps=345_678_901_234)), flows=around)
 
 
+def side_by_side() -> Measurements:
+    """Collectives of several kinds: one with a name, one in buckets, one and a flow with admission, one over NVLink."""
+    work = [
+        {"kind": "all-reduce", "size": "4MiB", "name": "gradients", "compute": "1ms", "buckets": 8},
+        {"kind": "all-to-all", "size": "4MiB", "admission": {}},
+        {"kind": "flows", "flows": [{"source": "h0", "destination": "h1", "size": "4MiB"}], "admission": {}},
+    ]
+    of = scenario(title="Collectives side by side", message="", workload=work, expect={})
+    gradients = replace(
+        collective(hosts(16), [0] * 16),
+        name="gradients", compute_ps=1000 * MICROSECOND, buckets=8, algbw_gbps=None, busbw_gbps=None,
+    )  # fmt: skip
+    counts = AdmissionCounts(240, 240, 2, 240 * 33 * MICROSECOND)
+    exchange = replace(
+        collective(("h0.0", "h0.1", "h1.0", "h1.1"), [0] * 4),
+        name="pairwise all-to-all (workload.1)", kind="all-to-all", algorithm="pairwise", operation="none",
+        admission=counts,
+    )  # fmt: skip
+    domains = tuple(NvlinkStatistics(f"h{n}", 8, 2**20, 8, 2**20, 3 * MICROSECOND) for n in range(2))
+    admitted = replace(flow("h0", "h1"), admission=AdmissionCounts(64, 64, 2, 64 * 5 * MICROSECOND))
+    return measurements(of, (gradients, exchange), flows=(admitted,), nvlink=domains)
+
+
 def failed() -> Measurements:
     """A QP ran out of retries; a link's count does not add up either."""
     reason = "QP 17 of h3 is in error: 8 timeouts without an acknowledgement from h4"
@@ -195,4 +302,12 @@ def failed() -> Measurements:
     return sent_again(run, "h3-eth0", 8)
 
 
-ALL = {"clean": clean, "lossy": lossy, "large": large, "flows": flows, "failed": failed}
+ALL = {
+    "clean": clean,
+    "live": live,
+    "lossy": lossy,
+    "large": large,
+    "flows": flows,
+    "side-by-side": side_by_side,
+    "failed": failed,
+}

@@ -3,20 +3,39 @@
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from testbed.measurement.records import Invariant, WallRecord
+from testbed.measurement.records import Invariant, Measurements, WallRecord
 from testbed.report.summary import SUMMARY_FILE, as_text, summary, write_summary
 from testbed.scenario.model import Scenario
 from tests.report import examples, lossless_examples
+from tests.traffic.trace_replay.kit import replayed
+from tests.traffic.traces.make_traces import TRACES
 
 MANUAL = Path(__file__).parents[2] / "docs" / "summary.md"
-KEYED_BY_NAMES = {"nic", "ports", "switches", "stall_ps_by_rank", "by_reason", "by_port", "versions"}
+KEYED_BY_NAMES = {
+    "nvlink", "nic", "ports", "switches", "stall_ps_by_rank", "by_reason", "by_port", "versions",
+    "compute_ps_by_rank", "exposed_ps_by_rank", "unknown", "left_out", "stand_ins", "map", "dropped_by_reason",
+}  # fmt: skip
 """Mappings whose keys are names of the run: hosts, ports, reasons, programs."""
-EXAMPLES = {**examples.ALL, **lossless_examples.ALL}
+
+
+@cache
+def traced() -> Measurements:
+    """A run of a trace."""
+    return replace(examples.clean(), collectives=(), traces=(replayed(TRACES / "moe", 8),))
+
+
+def packets_replayed() -> Measurements:
+    """Two flows of a capture: one lost a packet."""
+    return replace(examples.clean(), collectives=(), replays=(examples.replay(),))
+
+
+EXAMPLES = {**examples.ALL, **lossless_examples.ALL, "traced": traced, "packets replayed": packets_replayed}
 
 
 @pytest.fixture(params=EXAMPLES)
@@ -36,7 +55,7 @@ def keys_of(value: Any, key: str = "") -> set[str]:
 
 
 def test_every_key_is_documented(result: dict[str, Any]) -> None:
-    documented = set(re.findall(r"`([a-z_<>]+)(?:\[\])?`", MANUAL.read_text(encoding="utf-8")))
+    documented = set(re.findall(r"`([a-z0-9_<>]+)(?:\[\])?`", MANUAL.read_text(encoding="utf-8")))
     assert keys_of(result) <= documented
 
 
@@ -44,7 +63,7 @@ def test_what_the_manual_names_first_is_there() -> None:
     known = set().union(*(keys_of(summary(example())) for example in EXAMPLES.values()))
     nics = set().union(*(summary(example())["nic"]["h0-eth0"] for example in EXAMPLES.values()))
     rows = re.findall(r"^\| (`.*?) \|", MANUAL.read_text(encoding="utf-8"), re.MULTILINE)
-    named = {name for row in rows for name in re.findall(r"`([a-z_<>]+)(?:\[\])?`", row)}
+    named = {name for row in rows for name in re.findall(r"`([a-z0-9_<>]+)(?:\[\])?`", row)}
     assert named - known - nics == set()
 
 

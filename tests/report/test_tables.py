@@ -97,6 +97,7 @@ def test_numbers_have_their_unit_in_the_name() -> None:
         "data_packets",
         "collective",
         "flow",
+        "trace",
         "iteration",
         "step",
         "piece",
@@ -110,6 +111,8 @@ def test_numbers_have_their_unit_in_the_name() -> None:
         "refreshes",
         "depth",
         "queue_pair",
+        "first_sequence",
+        "end_sequence",
         "value",
     }
     numbers = {c.name for columns, _ in TABLES.values() for c in columns if c.kind in ("integer", "number")}

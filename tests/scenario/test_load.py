@@ -11,8 +11,9 @@ from ruamel.yaml import YAML
 
 from testbed.cli.scenarios import FOLDER
 from testbed.errors import ScenarioError
+from testbed.scenario.collectives import AllReduce
 from testbed.scenario.load import load_scenario
-from testbed.scenario.model import DropNth, LeafSpine, RingAllReduce, Scenario
+from testbed.scenario.model import DropNth, LeafSpine, Scenario
 
 RIGHT = """\
 title: A right scenario
@@ -40,7 +41,7 @@ def test_values_become_integers(tmp_path: Path) -> None:
     scenario = load(tmp_path, RIGHT + "faults:\n  - {kind: drop, port: leaf1-eth3, nth: 20}\n")
     assert scenario.fabric.topology == LeafSpine(kind="leaf-spine")
     assert scenario.fabric.link.rate == 100 * 10**9
-    assert isinstance(scenario.workload[0], RingAllReduce)
+    assert isinstance(scenario.workload[0], AllReduce)
     assert scenario.workload[0].size == 2**20
     assert scenario.faults == (DropNth(kind="drop", port="leaf1-eth3", nth=20),)
 
@@ -57,8 +58,10 @@ def test_a_resolved_scenario_is_a_scenario(file: Path, tmp_path: Path) -> None:
     """What summary.json holds, put into a file, is the same scenario."""
     scenario = load_scenario(file)
     copy = tmp_path / "copy.yaml"
+    for folder in ("traces", "captures"):  # files that a scenario names are relative to it
+        (tmp_path / folder).symlink_to(FOLDER / folder)
     YAML(typ="safe").dump(scenario.model_dump(mode="json"), copy)
-    assert load_scenario(copy) == scenario
+    assert load_scenario(copy).model_dump(mode="json") == scenario.model_dump(mode="json")
 
 
 def test_anchors_and_merge_keys(tmp_path: Path) -> None:
@@ -66,8 +69,8 @@ def test_anchors_and_merge_keys(tmp_path: Path) -> None:
         "  - {kind: all-reduce, size: 1MiB}", "  - &a {kind: all-reduce, size: 1MiB}\n  - {<<: *a, size: 2MiB}"
     )
     first, second = load(tmp_path, text).workload
-    assert isinstance(first, RingAllReduce)
-    assert isinstance(second, RingAllReduce)
+    assert isinstance(first, AllReduce)
+    assert isinstance(second, AllReduce)
     assert (first.size, second.size) == (2**20, 2**21)
 
 

@@ -1,7 +1,8 @@
 import pytest
 
 from testbed.fabric.build import build_plan
-from testbed.scenario.model import FabricOptions, Flows, RingAllReduce, Work
+from testbed.scenario.collectives import AllReduce
+from testbed.scenario.model import FabricOptions, Flows, Work
 from tests.traffic.collectives.kit import Bench, ring, star
 from traffic.results import CollectiveResult
 from traffic.work import memory_needed
@@ -28,7 +29,7 @@ def pattern(size: str, **options: object) -> Flows:
         (pattern("3GiB"), 3 * 2 * 3 * KIB**3 + KIB**3),  # compared 1 GiB at a time
     ],
 )
-def test_memory_needed(work: RingAllReduce | Flows, needed: int) -> None:
+def test_memory_needed(work: AllReduce | Flows, needed: int) -> None:
     plan = build_plan(FabricOptions.model_validate(star(3)))
     assert memory_needed([work], plan) == needed
     assert memory_needed([work, ring(4 * KIB), work], plan) == 2 * needed + (3 * 2 + 1) * 4 * KIB + 2 * KIB

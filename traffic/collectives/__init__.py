@@ -1,9 +1,11 @@
 """Collectives and flows: what a rank does, as a process over verbs-like calls, and what it waited for.
 
-process            an `async def` on the model clock; what it waits for is known at every instant
-endpoint           what an algorithm sees of the network: send, receive, sleep
-ring_all_reduce    the algorithm, next to its textbook description
-ring_buffers       its memory, with real numbers in it, and the check of every result
-communicator       endpoints over RDMA; contention_free: the same endpoints over an ideal fabric
-job                one collective (`all_reduce`) or one flow (`flows`) under way, and its result
+algorithm          what an algorithm is: ranks, parts, steps; algorithms/ has them, one readable file each
+kinds, truth       what distinguishes the kinds of collectives, and what each must come to
+memory, numbers    where data lies, when a place may be used again; real numbers in it, and the check of every result
+program            a rank's iterations of computing and communicating, as a process (process, together)
+endpoint           what a program sees of the network: send, receive, sleep
+communicator       endpoints over RDMA and NVLink (connection), with admission and readiness
+contention_free    the same endpoints over an ideal fabric (ideal_path, port_load)
+job                a collective (`collective_job`) or a flow (`flows`) under way, and its result
 """

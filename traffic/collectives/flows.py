@@ -9,41 +9,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from testbed.fabric.plan import FabricPlan
 from testbed.scenario.limits import FLOW_MESSAGE_BYTES
-from testbed.scenario.model import Flow, Flows
+from testbed.scenario.model import Flow
+from traffic.collectives.admission import Gate
+from traffic.collectives.algorithm import Connection
 from traffic.collectives.communicator import Member
-from traffic.collectives.contention_free import transfer_time_ps
+from traffic.collectives.contention_free import RdmaPath
 from traffic.collectives.endpoint import Endpoint
 from traffic.collectives.ideal_path import path_timing
 from traffic.collectives.job import Job, Setting
 from traffic.nic import Nic
-from traffic.nic.segmentation import packet_count
-from traffic.results import FlowResult, gbps
+from traffic.results import START, FlowResult, gbps
 
 
-def flows_of(work: Flows, plan: FabricPlan) -> tuple[Flow, ...]:
-    """Return the flows of a checked `work`: those listed, or those of its pattern.
-
-    ``ring`` is every host to the next; ``all-to-all`` is also every host to the second next, and so on around: so that
-    no two hosts begin with the same destination.
-    """
-    if work.pattern == "listed":
-        return work.flows
-    assert work.size is not None, "a checked pattern has a size"
-    names = [host.name for host in plan.hosts]
-    furthest = 1 if work.pattern == "ring" else len(names) - 1
-    return tuple(
-        Flow.model_construct(source=source, destination=names[(index + step) % len(names)], size=work.size, start=0)
-        for step in range(1, furthest + 1)
-        for index, source in enumerate(names)
-    )
-
-
-def messages_of(size_bytes: int) -> list[int]:
+def messages_of(size_bytes: int, longest_bytes: int = FLOW_MESSAGE_BYTES) -> list[int]:
     """Return the sizes of the messages that carry a flow."""
-    full, rest = divmod(size_bytes, FLOW_MESSAGE_BYTES)
-    return [FLOW_MESSAGE_BYTES] * full + ([rest] if rest else [])
+    full, rest = divmod(size_bytes, longest_bytes)
+    return [longest_bytes] * full + ([rest] if rest else [])
 
 
 def needed_bytes(flows: Sequence[Flow]) -> int:
@@ -55,10 +37,25 @@ def needed_bytes(flows: Sequence[Flow]) -> int:
 
 
 class FlowJob(Job):
-    """One flow; with `verify`, of random bytes that are compared at the receiver."""
+    """One flow of the work number `work`, called `name`; with `verify`, of random bytes that are compared at the
+    receiver. With admission, `gate` is the receiver's, which flows of one work share."""
 
-    def __init__(self, flow: Flow, source: Nic, destination: Nic, verify: bool, setting: Setting) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        source: Nic,
+        destination: Nic,
+        verify: bool,
+        setting: Setting,
+        gate: Gate | None = None,
+        *,
+        work: int = 0,
+        name: str | None = None,
+    ) -> None:
+        admission = setting.wiring.admission
         self._flow = flow
+        self._work = work
+        self._messages = messages_of(flow.size, admission.chunk if admission else FLOW_MESSAGE_BYTES)
         self._compared_bytes = self._wrong_bytes = 0
         self._sent = self._received = None
         if verify:
@@ -68,7 +65,8 @@ class FlowJob(Job):
             Member(flow.source, source, None if self._sent is None else self._sent.data),
             Member(flow.destination, destination, None if self._received is None else self._received.data),
         ]
-        super().__init__(f"flow {flow.source} to {flow.destination}", setting, members, flow.size)
+        gates = {} if gate is None else {1: gate}
+        super().__init__(f"{name or 'flow'} {flow.source} to {flow.destination}", setting, members, flow.size, gates)
         self.start_ps = self.end_ps = setting.loop.now + flow.start
         self._communicator.connect(0, 1)
         sender, receiver = self._communicator.endpoints
@@ -76,14 +74,17 @@ class FlowJob(Job):
         self._run(flow.destination, self._receive(receiver))
 
     async def _send(self, endpoint: Endpoint) -> None:
-        await endpoint.sleep(self._flow.start, "start")
+        await endpoint.sleep(self._flow.start, START)
         offset = 0
-        for number, size in enumerate(messages_of(self._flow.size)):
+        for number, size in enumerate(self._messages):
             endpoint.send(1, 0, number, source_offset=offset, target_offset=offset, size_bytes=size)
             offset += size
 
     async def _receive(self, endpoint: Endpoint) -> None:
-        for number, size in enumerate(messages_of(self._flow.size)):
+        if self._setting.wiring.admission is not None:
+            await endpoint.sleep(self._flow.start, START)
+            self._communicator.expect(((Connection(0, 1), 0, number) for number in range(len(self._messages))), self)
+        for number, size in enumerate(self._messages):
             await endpoint.receive(0, 0, number)
             self._compare(size)
 
@@ -95,13 +96,20 @@ class FlowJob(Job):
             self._compared_bytes += size
 
     @property
+    def expected_bytes(self) -> Sequence[int]:
+        return 0, self._flow.size
+
+    @property
     def data_packets(self) -> int:
-        return sum(packet_count(size, self._setting.transport.mtu) for size in messages_of(self._flow.size))
+        return sum(self._setting.wiring.packets(size) for size in self._messages)
 
     def result(self) -> FlowResult:
         flow, setting = self._flow, self._setting
         time_ps = None if self.failure else self.end_ps - self.start_ps
-        timing = path_timing(setting.plan, *(member.nic.name for member in self._members))
+        wiring, nics = setting.wiring, (self._members[0].nic.name, self._members[1].nic.name)
+        path = RdmaPath(
+            path_timing(setting.plan, *nics), nics, wiring.transport, setting.plan.ip_version, wiring.spread
+        )
         return FlowResult(
             source=flow.source,
             destination=flow.destination,
@@ -109,11 +117,15 @@ class FlowJob(Job):
             start_ps=self.start_ps,
             end_ps=self.end_ps,
             time_ps=time_ps,
-            ideal_ps=transfer_time_ps(messages_of(flow.size), timing, setting.transport, setting.plan.ip_version),
+            ideal_ps=max(path.arrival_ps(0, size) for size in self._messages),
             goodput_gbps=gbps(flow.size, time_ps) if time_ps else None,
             verified=self._verified(),
             wrong_bytes=self._wrong_bytes,
             failure=self.failure,
+            name=self.name,
+            work=self._work,
+            messages=self._communicator.log.records((flow.source, flow.destination)),
+            admission=self._admission(),
         )
 
     def _verified(self) -> bool | None:

@@ -25,8 +25,11 @@ order their packets go. Both stay true when messages are posted later. So if eac
 order in which they were sent, then, message by message, no rank of a run is ahead of the same rank here. Times are
 rounded only as a wire rounds them, or down, so the bound is exact to the picosecond: ideal <= time.
 
+A message that is split over the QPs is one part on each of them; rule 1 holds for every part.
+
 Known limits: routes that change under a QP, or spread its packets, break 1 by up to a packet's serialisation each time.
-A NIC that sends to several peers is taken as having its link to itself for each; the bound then is loose.
+A NIC that sends to several peers, or receives from several, has its link to itself for each here; what its link can
+carry in all is a bound of its own (`traffic.collectives.port_load`).
 """
 
 from __future__ import annotations
@@ -128,8 +131,17 @@ class _TierAlone:
         return self._since_ps + self._way_ps + others_ps + through_ps
 
 
+def smallest_way_ps(timing: PathTiming, smallest: int, *, without: int) -> int:
+    """Return the least time that a packet of `smallest` bytes takes for all of a path but the serialisation in the
+    tier `without`."""
+    others = (tier for number, tier in enumerate(timing) if number != without % len(timing))
+    way_ps = sum(tier.latency_ps + tier.delay_ps for tier in timing)
+    return way_ps + sum(serialisation_ps(smallest, tier.rates_bps[0]) for tier in others)
+
+
 class IdealPath:
-    """One connection's way through the fabric, with every link to itself. Messages take its QPs in turn."""
+    """One connection's way through the fabric, with every link to itself. Messages take its QPs in turn, or are split
+    over all of them."""
 
     __slots__ = ("_queue_pairs", "_tiers", "_turn")
 
@@ -144,3 +156,13 @@ class IdealPath:
         self._turn = (self._turn + 1) % len(self._queue_pairs)
         alone_ps = queue_pair.arrival_ps(posted_ps, packets.sizes)
         return max(alone_ps, *(tier.arrival_ps(posted_ps, packets) for tier in self._tiers))
+
+    def split_arrival_ps(self, posted_ps: int, parts: Sequence[Packets]) -> int:
+        """Return when the last part of a message arrives that has a part for each QP."""
+        arrivals_ps = [
+            queue_pair.arrival_ps(posted_ps, part.sizes)
+            for queue_pair, part in zip(self._queue_pairs, parts, strict=True)
+        ]
+        for part in parts:
+            arrivals_ps += [tier.arrival_ps(posted_ps, part) for tier in self._tiers]
+        return max(arrivals_ps)

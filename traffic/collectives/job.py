@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from testbed.engine.loop import EventLoop
 from testbed.fabric.plan import FabricPlan
+from testbed.scenario.collectives import JobOptions
 from testbed.scenario.model import TransportOptions
-from traffic.collectives.communicator import Communicator, Member
+from traffic.collectives.admission import Gate
+from traffic.collectives.communicator import Communicator, Member, Wiring
 from traffic.collectives.process import Pause, Process
 from traffic.nic import Nic, udp_source_port
-from traffic.results import CollectiveResult, FlowResult
+from traffic.results import AdmissionCounts, CollectiveResult, FlowResult, ReplayResult, TraceResult
 
 
 class SourcePorts:
@@ -31,13 +33,38 @@ class SourcePorts:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where a job runs: the fabric, its clock, how its NICs are set, the seed of its data."""
+    """Where a job runs: the fabric, its clock, how its messages travel, the seed of its data."""
 
     plan: FabricPlan
     loop: EventLoop
-    transport: TransportOptions
+    wiring: Wiring
     seed: int
-    source_port: Callable[[Nic, Nic], int]
+
+    @property
+    def transport(self) -> TransportOptions:
+        """How its NICs are set."""
+        return self.wiring.transport
+
+    def for_work(self, work: JobOptions, seed: int) -> Setting:
+        """Return the setting of one work: with what it says of its own, and the seed of its data."""
+        own = {"qps_per_connection": work.qps_per_connection, "traffic_class": work.traffic_class}
+        transport = self.transport.model_copy(update={key: value for key, value in own.items() if value is not None})
+        wiring = replace(self.wiring, transport=transport, spread=work.spread, admission=work.admission)
+        return replace(self, wiring=wiring, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a rank is in its job: data received, of that which it is going to receive, both in bytes.
+
+    `waits_for`: in words (``data from h3``), since `since_ps`; None, and 0, when it waits for nothing.
+    """
+
+    rank: str
+    received_bytes: int
+    expected_bytes: int
+    waits_for: str | None
+    since_ps: int
 
 
 class Job(ABC):
@@ -49,7 +76,14 @@ class Job(ABC):
             of the last data (acknowledgements not counted), or to the failure.
     """
 
-    def __init__(self, name: str, setting: Setting, members: Sequence[Member], buffer_bytes: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        setting: Setting,
+        members: Sequence[Member],
+        buffer_bytes: int,
+        gates: Mapping[int, Gate] | None = None,
+    ) -> None:
         self.name = name
         self.done = False
         self.failure: str | None = None
@@ -58,9 +92,7 @@ class Job(ABC):
         self._members = members
         self._processes: list[Process] = []
         self._arrived = False
-        self._communicator = Communicator(
-            name, members, buffer_bytes, setting.loop, setting.transport, setting.source_port
-        )
+        self._communicator = Communicator(name, members, buffer_bytes, setting.loop, setting.wiring, gates)
         self._communicator.on_failure = self._fail
         self._communicator.on_settled = self._look_for_end
 
@@ -99,11 +131,37 @@ class Job(ABC):
             waiting = [f"{self._communicator.outstanding} messages not acknowledged"]
         return f"{self.name}: {'; '.join(waiting)}"
 
+    def standings(self) -> list[Standing]:
+        """Return where each rank is now: what a watcher of the run wants to know."""
+        return [
+            Standing(endpoint.name, endpoint.received_bytes, expected, *self._pause_of(rank))
+            for rank, (endpoint, expected) in enumerate(
+                zip(self._communicator.endpoints, self.expected_bytes, strict=True)
+            )
+        ]
+
+    def _pause_of(self, rank: int) -> tuple[str | None, int]:
+        """Return what a rank waits for, in words, and since when."""
+        pause = self._processes[rank].pause
+        return (None, 0) if pause is None else (pause[0].what, pause[1])
+
+    @property
+    @abstractmethod
+    def expected_bytes(self) -> Sequence[int]:
+        """How many bytes of data each rank is going to receive, by rank."""
+
+    def _admission(self) -> AdmissionCounts | None:
+        """What admission did; None without."""
+        if self._setting.wiring.admission is None:
+            return None
+        peak = max((gate.peak for gate in self._communicator.gates.values()), default=0)
+        return self._communicator.log.admission(peak)
+
     @property
     @abstractmethod
     def data_packets(self) -> int:
         """How many data packets the job takes when none is sent twice."""
 
     @abstractmethod
-    def result(self) -> CollectiveResult | FlowResult:
+    def result(self) -> CollectiveResult | FlowResult | TraceResult | ReplayResult:
         """Return the result, once the job is done."""

@@ -14,11 +14,22 @@ model time of its own, and it is known at every instant what it waits for: each 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any
+from typing import Any, Protocol
 
 from testbed.engine.loop import EventLoop
 from testbed.units import format_time
 from traffic.results import Wait
+
+
+class Resumable(Protocol):
+    """What can wait in a pause: a process, or a branch of one (`traffic.collectives.together`)."""
+
+    loop: EventLoop
+    wake: Callable[[Any], None]
+    """`resume`, as the event loop calls it."""
+
+    def resume(self) -> None:
+        """What was waited for has happened."""
 
 
 class Pause:
@@ -34,7 +45,7 @@ class Pause:
     def __await__(self) -> Generator[Pause, None, None]:
         yield self
 
-    def begin(self, process: Process) -> None:
+    def begin(self, process: Resumable) -> None:
         """Arrange that `process.resume` is called once, later."""
         raise NotImplementedError
 
@@ -48,24 +59,23 @@ class Sleep(Pause):
         super().__init__(what)
         self._until_ps = until_ps
 
-    def begin(self, process: Process) -> None:
+    def begin(self, process: Resumable) -> None:
         process.loop.at(self._until_ps, process.wake)
 
 
 class Mailbox:
-    """Where one process's messages arrive, each known by a key. A message may come before or after it is waited for."""
+    """Where one rank's messages arrive, each known by a key. A message may come before or after it is waited for."""
 
-    __slots__ = ("_arrived", "_awaited", "_waiting")
+    __slots__ = ("_arrived", "_waiting")
 
     def __init__(self) -> None:
         self._arrived: set[tuple[int, ...]] = set()
-        self._awaited: tuple[int, ...] | None = None
-        self._waiting: Process | None = None
+        self._waiting: dict[tuple[int, ...], Resumable] = {}
 
     def put(self, key: tuple[int, ...]) -> None:
         """A message has arrived: wake the process that waits for it, or keep it."""
-        if key == self._awaited and self._waiting is not None:
-            process, self._awaited, self._waiting = self._waiting, None, None
+        process = self._waiting.pop(key, None)
+        if process is not None:
             process.resume()
         else:
             self._arrived.add(key)
@@ -75,30 +85,30 @@ class Mailbox:
         if key in self._arrived:
             self._arrived.remove(key)
         else:
-            self._awaited = key
-            await _Arrival(self, what, step, piece)
+            await _Arrival(self, key, what, step, piece)
 
-    def hold(self, process: Process) -> None:
-        """Remember that `process` waits for the awaited message."""
-        self._waiting = process
+    def hold(self, key: tuple[int, ...], process: Resumable) -> None:
+        """Remember that `process` waits for the message `key`."""
+        self._waiting[key] = process
 
 
 class _Arrival(Pause):
-    __slots__ = ("_mailbox",)
+    __slots__ = ("_key", "_mailbox")
 
-    def __init__(self, mailbox: Mailbox, what: str, step: int, piece: int) -> None:
+    def __init__(self, mailbox: Mailbox, key: tuple[int, ...], what: str, step: int, piece: int) -> None:
         super().__init__(what, step, piece)
         self._mailbox = mailbox
+        self._key = key
 
-    def begin(self, process: Process) -> None:
-        self._mailbox.hold(process)
+    def begin(self, process: Resumable) -> None:
+        self._mailbox.hold(self._key, process)
 
 
 class Process:
     """Runs one coroutine.
 
     Attributes:
-        name: whose process it is (a rank's host). waits: every pause that took time, in order.
+        name: whose process it is (a rank). waits: every pause that took time, in order.
         done: the coroutine has returned. `on_done` is called then.
     """
 
@@ -111,7 +121,7 @@ class Process:
         self.name = name
         self.waits: list[Wait] = []
         self.done = False
-        self.wake = self._wake
+        self.wake: Callable[[Any], None] = self._wake
         self._coroutine = coroutine
         self._on_done = on_done
         self._pause: Pause | None = None
@@ -128,7 +138,9 @@ class Process:
         """What the process waited for has happened: run until the next pause. After `stop`: nothing."""
         if self.done:
             return
-        self._keep_wait()
+        if self._pause is not None:
+            self.waited(self._pause)
+            self._pause = None
         try:
             pause = self._coroutine.send(None)
         except StopIteration:
@@ -138,18 +150,26 @@ class Process:
             self._pause, self._paused_at = pause, self.loop.now
             pause.begin(self)
 
-    def _keep_wait(self) -> None:
-        pause, now = self._pause, self.loop.now
-        self._pause = None
-        if pause is not None and now > self._paused_at:
+    def waited(self, pause: Pause) -> None:
+        """Keep what the process has waited for until now."""
+        now = self.loop.now
+        if now > self._paused_at:
             self.waits.append(Wait(self.name, pause.what, pause.step, pause.piece, self._paused_at, now))
+            self._paused_at = now
 
     def stop(self) -> None:
         """End the process where it is; what it waits for now counts as waited for."""
         if not self.done:
-            self._keep_wait()
+            if self._pause is not None:
+                self.waited(self._pause)
+                self._pause = None
             self.done = True
             self._coroutine.close()
+
+    @property
+    def pause(self) -> tuple[Pause, int] | None:
+        """What the process waits for now, and since when; None when it has not begun or is done."""
+        return None if self._pause is None else (self._pause, self._paused_at)
 
     def waiting_for(self) -> str:
         """Return what the process waits for, in words."""

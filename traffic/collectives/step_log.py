@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from traffic.results import StepRecord, Wait
+from traffic.collectives.rounds import Rounds
+from traffic.results import StepRecord, Wait, is_for_data
 
 
 class StepLog:
@@ -20,21 +21,20 @@ class StepLog:
         """The rank has a piece of a step."""
         self._received[rank, step] = now
 
-    def records(
-        self, names: Sequence[str], steps: int, waits: Iterable[Wait], phases: tuple[str, str]
-    ) -> tuple[StepRecord, ...]:
-        """Return what happened as records, rank by rank; an iteration has `steps`, half of them of each phase."""
+    def records(self, names: Sequence[str], rounds: Rounds, waits: Iterable[Wait]) -> tuple[StepRecord, ...]:
+        """Return what happened as records, rank by rank; the steps of an iteration's buckets are counted on."""
         rank_of = {name: rank for rank, name in enumerate(names)}
         waited: dict[tuple[int, int], int] = {}
-        for wait in waits:
+        for wait in filter(is_for_data, waits):
             key = rank_of[wait.rank], wait.step
             waited[key] = waited.get(key, 0) + wait.end_ps - wait.start_ps
+        steps, of_iteration = rounds.steps, rounds.steps * rounds.buckets
         return tuple(
             StepRecord(
                 rank=names[rank],
-                iteration=step // steps,
-                step=step % steps,
-                phase=phases[step % steps >= steps // 2],
+                iteration=step // of_iteration,
+                step=step % of_iteration,
+                phase=rounds.algorithm(step // steps).phase(step % steps),
                 send_ps=self._sent.get((rank, step)),
                 receive_ps=self._received.get((rank, step)),
                 wait_ps=waited.get((rank, step), 0),

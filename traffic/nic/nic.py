@@ -32,8 +32,10 @@ from testbed.fabric import plan
 from testbed.scenario.model import TransportOptions
 from traffic.nic.congestion import CongestionSample, CongestionStatistics
 from traffic.nic.counters import NicCounters, snapshot
+from traffic.nic.journal import CNP_HANDLED, NicEvent
 from traffic.nic.queue_pair import QueuePair
-from traffic.nic.requester import Requester
+from traffic.nic.replayed import ReplayedFrame, take_replayed
+from traffic.nic.transit import TransitLog
 from traffic.nic.verbs import MemoryRegion
 from traffic.wire.opcodes import Opcode
 from traffic.wire.packet import CONGESTION_EXPERIENCED, MalformedPacket, RocePacket, parse
@@ -72,6 +74,19 @@ class Transmitter(Protocol):
         """The NIC has something to send: ask for it as soon as the wire is free."""
 
 
+class Sender(Protocol):
+    """What has its turns in the ring: a queue pair's requester, or frames of a replay."""
+
+    next_sequence: int
+    send_limit: int
+    not_before_ps: int
+    priority: int
+    scheduled: bool
+
+    def emit_frame(self, now_ps: int) -> Frame:
+        """Return the next frame; there is one while `next_sequence` is below `send_limit`."""
+
+
 class _NoTransmitter:
     paused_mask = 0
 
@@ -96,13 +111,16 @@ class Nic:
         on_other_frame: called with every frame that is not RoCE.
         priority_by_traffic_class: the priority for each value of the IP byte (`testbed.engine.classes`).
         congestion_samples: where QPs made from now on note every change of their congestion control; None: nowhere.
+        transits: where QPs made from now on give an account of their messages; None: nowhere. arriving_hop: the `hop`
+            of the frame that is being received.
+        events: where what happens beside the ordinary flow is noted; None: nowhere.
     """
 
     __slots__ = (
         "_addresses", "_control", "_held_control", "_held_mask", "_held_requesters", "_next_address",
-        "_return_handler", "_ring", "_transmitter", "congestion_samples", "counters", "gateway_mac", "ip", "ip_version",
-        "loop", "mac", "name", "on_drop", "on_other_frame", "peak_control_frames",
-        "priority_by_traffic_class", "queue_pairs", "regions",
+        "_return_handler", "_ring", "_transmitter", "arriving_hop", "congestion_samples", "counters", "events",
+        "gateway_mac", "ip", "ip_version", "loop", "mac", "name", "on_drop", "on_other_frame", "peak_control_frames",
+        "priority_by_traffic_class", "queue_pairs", "regions", "transits",
     )  # fmt: skip
 
     def __init__(
@@ -128,14 +146,17 @@ class Nic:
         self.peak_control_frames = 0
         self.priority_by_traffic_class = priority_by_traffic_class
         self.congestion_samples: list[CongestionSample] | None = None
+        self.transits: TransitLog | None = None
+        self.arriving_hop = 0
+        self.events: list[NicEvent] | None = None
         self._addresses = _IPV4_ADDRESSES if ip_version == 4 else _IPV6_ADDRESSES
         self._next_address = _FIRST_ADDRESS
         self._transmitter: Transmitter = _NoTransmitter()
         self._control: deque[Frame] = deque()
-        self._ring: deque[Requester] = deque()
+        self._ring: deque[Sender] = deque()
         # What waits for the end of a pause, and the priorities of all of it as bits.
         self._held_control: deque[Frame] = deque()
-        self._held_requesters: deque[Requester] = deque()
+        self._held_requesters: deque[Sender] = deque()
         self._held_mask = 0
         self._return_handler = self._return_to_ring
 
@@ -182,7 +203,7 @@ class Nic:
 
     # --- sending ------------------------------------------------------------------------------------------------------
 
-    def schedule(self, requester: Requester) -> None:
+    def schedule(self, requester: Sender) -> None:
         """Put `requester`, which has something to send, into the ring."""
         requester.scheduled = True
         self._ring.append(requester)
@@ -225,14 +246,14 @@ class Nic:
                 self._held_requesters.append(requester)
                 self._held_mask |= 1 << requester.priority
             else:
-                data = requester.emit_next()
+                frame = requester.emit_frame(self.loop.now)
                 counters.tx_vport_rdma_unicast_packets += 1
-                counters.tx_vport_rdma_unicast_bytes += len(data)
+                counters.tx_vport_rdma_unicast_bytes += len(frame.data)
                 self._take_turn(requester)
-                return Frame(data, is_data=True, priority=requester.priority)
+                return frame
         return None
 
-    def _take_turn(self, requester: Requester) -> None:
+    def _take_turn(self, requester: Sender) -> None:
         """`requester` has just sent: to the end of the ring, or out of it if it has nothing more or must wait."""
         if requester.next_sequence >= requester.send_limit:
             requester.scheduled = False
@@ -263,7 +284,7 @@ class Nic:
         _put_back(self._held_control, self._control, paused)
         _put_back(self._held_requesters, self._ring, paused)
 
-    def _return_to_ring(self, requester: Requester) -> None:
+    def _return_to_ring(self, requester: Sender) -> None:
         """A QP's time has come; `dequeue` looks whether it still has something to send."""
         self.schedule(requester)
 
@@ -272,6 +293,7 @@ class Nic:
     def receive(self, frame: Frame) -> None:
         """Handle a frame whose last bit has arrived."""
         data = frame.data
+        self.arriving_hop = frame.hop
         counters = self.counters
         try:
             packet = parse(data)
@@ -288,6 +310,9 @@ class Nic:
         else:
             counters.rx_vport_rdma_unicast_packets += 1
             counters.rx_vport_rdma_unicast_bytes += len(data)
+            if isinstance(frame, ReplayedFrame):
+                take_replayed(self, frame, packet)
+                return
             reason = self._hand_over(packet, data)
             if reason is not None:
                 self._drop(reason, frame)
@@ -325,7 +350,14 @@ class Nic:
             self.counters.rp_cnp_ignored += 1
         else:
             self.counters.rp_cnp_handled += 1
+            self.note(CNP_HANDLED, qp)
             requester.congestion.on_cnp(requester, self.loop.now)
+
+    def note(self, kind: str, qp: QueuePair, psn: int | None = None, packets: int | None = None) -> None:
+        """Note an event of `qp`, if events are noted."""
+        if self.events is not None:
+            peer_ip = qp.peer.ip if qp.peer is not None else ""
+            self.events.append(NicEvent(self.loop.now, kind, self.name, qp.number, peer_ip, psn, packets))
 
     def _drop(self, reason: str, frame: Frame) -> None:
         if self.on_drop is not None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from traffic.nic.journal import CNP_SENT
 from traffic.nic.responder import ACKNOWLEDGE, Responder
 from traffic.wire.aeth import Syndrome
 from traffic.wire.packet import CONGESTION_EXPERIENCED, RocePacket
@@ -57,6 +58,7 @@ class NotificationPoint:
         if self._frame is None:  # the same bytes every time, so they are made once
             self._frame = self._qp.template(self._traffic_class).cnp()
         self._nic.counters.np_cnp_sent += 1
+        self._nic.note(CNP_SENT, self._qp)
         self._nic.send_control(self._frame, self._priority)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from testbed.scenario.model import TransportOptions
 from traffic.nic.congestion import CongestionControl, congestion_controls, feedback_of
@@ -43,6 +43,12 @@ class Peer:
     mac: str = ""
 
 
+class Owner(Protocol):
+    """Who makes queue pairs, and has a name."""
+
+    name: str
+
+
 class QueuePair:
     """One end of a reliable connection.
 
@@ -51,14 +57,15 @@ class QueuePair:
         on_completion: called with every `WorkCompletion`, in order; at first it appends to `completions`.
         takes_requests, takes_responses: what the state's row says about packets, for the NIC's receive path.
         priority, answer_priority: of this end's data, and of its ACKs and NAKs.
+        owner: whose it is (a communicator): queue pairs of one owner between the same hosts carry one flow.
         congestion: reacts to what this end's packets meet; None when nothing does. notification: answers the peer's
             marked packets with CNPs; None when nothing does.
     """
 
     __slots__ = (
         "_feedback", "_recovery", "_takes_receives", "_takes_sends", "answer_priority", "completions", "congestion",
-        "emit", "emit_answer", "nic", "notification", "number", "on_completion", "peer", "peer_addresses", "priority",
-        "requester", "responder", "settings", "state", "takes_requests", "takes_responses",
+        "emit", "emit_answer", "nic", "notification", "number", "on_completion", "owner", "peer", "peer_addresses",
+        "priority", "requester", "responder", "settings", "state", "takes_requests", "takes_responses",
     )  # fmt: skip
 
     def __init__(self, nic: Nic, number: int, settings: TransportOptions, recovery: str = "go-back-n") -> None:
@@ -68,6 +75,7 @@ class QueuePair:
         self.state = QpState.RESET
         self._read_row()
         self.peer: Peer | None = None
+        self.owner: Owner | None = None
         self.peer_addresses = b""
         self.completions: deque[WorkCompletion] = deque()
         self.on_completion: CompletionHandler = self.completions.append
@@ -80,6 +88,8 @@ class QueuePair:
     def _start_afresh(self) -> None:
         self.congestion = self._congestion_control()
         self.requester = Requester(self, loss_recoveries[self._recovery](), self.congestion)
+        if self.nic.transits is not None:
+            self.requester.log = self.nic.transits.open(self)
         if self.congestion is not None:
             self.congestion.on_start(self.requester)
         self.responder = EchoingResponder(self) if self._feedback.echo else Responder(self)

@@ -27,9 +27,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from testbed.engine.frame import Frame
+from traffic.nic import journal
 from traffic.nic.hooks import Hooks
 from traffic.nic.segmentation import Message
 from traffic.nic.states import QpEvent
+from traffic.nic.transit import NAK, RNR_NAK, TIMEOUT, SenderLog
 from traffic.nic.verbs import SendRequest, WcStatus, WorkCompletion
 from traffic.wire.aeth import Syndrome, is_ack, is_rnr_nak, rnr_timer_ps
 from traffic.wire.packet import RocePacket
@@ -62,14 +65,15 @@ class Requester:
         not_before_ps: the time before which the NIC must not send for this QP (RNR wait, pacing).
         window: how many packets may be unacknowledged (congestion control's). priority: that of its packets. mtu:
         payload. scheduled: the NIC's: whether the QP is in its ring or about to return there.
+        log: the account that is kept of its messages; None: none is.
     """
 
     __slots__ = (
         "_ack_due", "_ack_every", "_ack_timeout_ps", "_acknowledged", "_counters", "_deadline_ps", "_emit",
         "_in_flight", "_initial_psn", "_loop", "_nic", "_qp", "_recovery", "_retries_left", "_retry_count",
-        "_rnr_retries_left", "_rnr_retry", "_sent_end", "_timer_handler", "_timer_is_set", "_waiting", "congestion",
-        "end_sequence", "mtu", "next_sequence", "not_before_ps", "priority", "scheduled", "send_limit",
-        "unacknowledged", "window",
+        "_returned", "_rnr_retries_left", "_rnr_retry", "_sent_end", "_timer_handler", "_timer_is_set", "_waiting",
+        "congestion", "end_sequence", "log", "mtu", "next_sequence", "not_before_ps", "priority", "scheduled",
+        "send_limit", "unacknowledged", "window",
     )  # fmt: skip
 
     def __init__(self, qp: QueuePair, recovery: Hooks, congestion: Hooks | None = None) -> None:
@@ -93,17 +97,27 @@ class Requester:
         self._acknowledged: deque[Message] = deque()
         self.next_sequence = self.send_limit = self.unacknowledged = self.end_sequence = 0
         self._sent_end = 0  # the first packet that was never sent
+        self._returned = 0  # by how much `next_sequence` was set back, less by how much forward
         self._ack_due = 0  # the first packet behind the last one that asked for an ACK
         self._deadline_ps = 0  # 0: the timer does not run
         self._timer_is_set = False
         self._timer_handler = self._on_timer
         self.not_before_ps = 0
         self.scheduled = False
+        self.log: SenderLog | None = None
 
     @property
     def now(self) -> int:
         """The model time."""
         return self._loop.now
+
+    @property
+    def sent_packets(self) -> int:
+        """How many packets were sent so far, retransmissions included."""
+        return self.next_sequence + self._returned
+
+    def _psn(self, sequence: int) -> int:
+        return (self._initial_psn + sequence) & _PSN_MASK
 
     def use(self, emit: Callable[..., bytes]) -> None:
         """Make frames with `emit`, the `FrameTemplate.emit` of the connection."""
@@ -116,6 +130,8 @@ class Requester:
         message = Message(request, self.end_sequence, self.mtu)
         self._waiting.append(message)
         self.end_sequence = message.end
+        if self.log is not None:
+            self.log.posted(message.first, message.end, self._loop.now)
         self._allow()
 
     def _allow(self) -> None:
@@ -126,6 +142,14 @@ class Requester:
         self.send_limit = furthest if furthest < self.end_sequence else self.end_sequence
         if self.next_sequence < self.send_limit and not self.scheduled:
             self._nic.schedule(self)
+
+    def emit_frame(self, now_ps: int) -> Frame:
+        """Return the frame of the packet `next_sequence`, which goes out now; note it if messages are accounted for."""
+        sequence, not_before_ps = self.next_sequence, self.not_before_ps
+        frame = Frame(self.emit_next(), is_data=True, priority=self.priority)
+        if self.log is not None:
+            frame.hop = self.log.emissions.add(now_ps, sequence, not_before_ps, frame.size_bytes)
+        return frame
 
     def emit_next(self) -> bytes:
         """Return the frame of the packet `next_sequence`, which must lie before `send_limit`, and count it as sent."""
@@ -169,6 +193,10 @@ class Requester:
         in_flight = self._in_flight
         while in_flight and in_flight[-1].end > sequence:
             self._waiting.appendleft(in_flight.pop())
+        if self.log is not None:
+            self.log.going_back(sequence, self.next_sequence, self._loop.now)
+        self._nic.note(journal.RETRANSMISSION, self._qp, self._psn(sequence), self.next_sequence - sequence)
+        self._returned += self.next_sequence - sequence
         self.next_sequence = sequence
         self._ack_due = self.unacknowledged
         self._deadline_ps = 0
@@ -200,7 +228,10 @@ class Requester:
         self._deadline_ps = 0
         if self._spend_retry():
             self._counters.local_ack_timeout_err += 1
+            self._nic.note(journal.TIMEOUT, self._qp, self._psn(self.unacknowledged))
             now = self._loop.now
+            if self.log is not None:
+                self.log.blame(TIMEOUT)
             if self.congestion is not None:
                 self.congestion.on_timeout(self, now)
             self._recovery.on_timeout(self, now)
@@ -246,6 +277,7 @@ class Requester:
         self._retries_left = self._retry_count
         self._rnr_retries_left = self._rnr_retry
         if self.next_sequence < end:  # an ACK of packets that were sent before going back
+            self._returned -= end - self.next_sequence
             self.next_sequence = end
         if self._ack_due > end:
             self._start_timer()
@@ -279,6 +311,9 @@ class Requester:
         elif syndrome == Syndrome.NAK_PSN_SEQUENCE_ERROR:
             if self._spend_retry():
                 self._counters.packet_seq_err += 1
+                self._nic.note(journal.NAK, self._qp, self._psn(sequence))
+                if self.log is not None:
+                    self.log.blame(NAK)
                 if self.congestion is not None:
                     self.congestion.on_nak(self, sequence, now)
                 self._recovery.on_nak(self, sequence, now)
@@ -297,7 +332,10 @@ class Requester:
                 return
             self._rnr_retries_left -= 1
         self._counters.rnr_nak_retry_err += 1
+        self._nic.note(journal.RNR_NAK, self._qp, self._psn(sequence))
         self.not_before_ps = max(self.not_before_ps, until_ps)
+        if self.log is not None:
+            self.log.blame(RNR_NAK)
         self.go_back_to(sequence)
 
     # --- the end ------------------------------------------------------------------------------------------------------
@@ -320,6 +358,7 @@ class Requester:
         messages = [*self._in_flight, *self._waiting]
         self._in_flight.clear()
         self._waiting.clear()
+        self._returned -= self.end_sequence - self.next_sequence
         self.next_sequence = self.send_limit = self.unacknowledged = self.end_sequence
         self._deadline_ps = 0
         return messages

@@ -98,6 +98,9 @@ class Responder:
         if shape & _ENDS:
             self._in_message = False
             self.msn = psn_add(self.msn, 1)  # of 24 bits as well
+            nic = self._nic
+            if nic.transits is not None:
+                nic.transits.arrived(self._qp, nic.arriving_hop, nic.loop.now)
             if packet.ack_request:
                 self._answer(Syndrome.ACK, psn)
             if shape & (_IS_SEND | _HAS_IMMEDIATE):

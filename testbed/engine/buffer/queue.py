@@ -9,6 +9,7 @@ Known limits: B and used are those of the one shared memory; chips count an egre
 """
 
 from collections import deque
+from collections.abc import Callable
 
 from testbed.engine.buffer.marking import Ramp, marked
 from testbed.engine.buffer.memory import Alpha, SharedMemory
@@ -21,17 +22,18 @@ class ClassQueue:
 
     Attributes:
         priority, bit: 0 to 7, and 1 << priority.
-        frames: in their order. bytes: waiting now. watermark_bytes: the most since it was cleared.
+        frames: in their order. bytes: waiting now. recent_bytes: the most since anybody looked at a peak.
         limited: whether the dynamic threshold applies (lossy). discarding: whether the watchdog drops what comes.
         ramp: marks frames as they enter. time_ramp: marks them as they leave, by their time here.
         entered_frames, left_frames, left_bytes, flushed_frames: so far. marked_frames: CE marks made here.
         dropped: frames refused or flushed, by reason. deficit_bytes: the scheduler's.
+        on_marked: called with every frame that is marked here; None: nobody wants to know.
     """
 
     __slots__ = (
-        "_alpha", "_memory", "_reserved", "bit", "bytes", "deficit_bytes", "discarding", "dropped", "entered_frames",
-        "flushed_frames", "frames", "left_bytes", "left_frames", "limited", "marked_frames", "peak_bytes", "priority",
-        "ramp", "time_ramp", "watermark_bytes",
+        "_alpha", "_interval_bytes", "_memory", "_peak_bytes", "_reserved", "_seen_bytes", "_watermark_bytes", "bit",
+        "bytes", "deficit_bytes", "discarding", "dropped", "entered_frames", "flushed_frames", "frames", "left_bytes",
+        "left_frames", "limited", "marked_frames", "on_marked", "priority", "ramp", "recent_bytes", "time_ramp",
     )  # fmt: skip
 
     def __init__(
@@ -44,9 +46,11 @@ class ClassQueue:
         self.discarding = False
         self.ramp: Ramp | None = None
         self.time_ramp: Ramp | None = None
-        self.bytes = self.watermark_bytes = self.peak_bytes = self.deficit_bytes = 0
+        self.bytes = self.recent_bytes = self.deficit_bytes = 0
+        self._watermark_bytes = self._interval_bytes = self._seen_bytes = self._peak_bytes = 0
         self.entered_frames = self.left_frames = self.left_bytes = self.flushed_frames = self.marked_frames = 0
         self.dropped: dict[str, int] = {}
+        self.on_marked: Callable[[Frame], None] | None = None
         self._memory = memory
         self._reserved = reserved_bytes
         self._alpha = alpha
@@ -70,8 +74,8 @@ class ClassQueue:
         self.frames.append(frame)
         self.entered_frames += 1
         self.bytes = waiting
-        if waiting > self.watermark_bytes:
-            self.watermark_bytes = waiting
+        if waiting > self.recent_bytes:
+            self.recent_bytes = waiting
         return None
 
     def take(self, now: int) -> Frame:
@@ -108,14 +112,44 @@ class ClassQueue:
         if data is not frame.data:
             frame.data = data
             self.marked_frames += 1
+            if self.on_marked is not None:
+                self.on_marked(frame)
         return True
+
+    # --- peaks: those of policies, of time series, and of all time go by the one that `enqueue` keeps ----------------
+
+    def _look(self) -> None:
+        """Hand `recent_bytes` on to all peaks, and begin it afresh with what waits now."""
+        recent = self.recent_bytes
+        self._watermark_bytes = max(self._watermark_bytes, recent)
+        self._interval_bytes = max(self._interval_bytes, recent)
+        self._seen_bytes = max(self._seen_bytes, recent)
+        self._peak_bytes = max(self._peak_bytes, recent)
+        self.recent_bytes = self.bytes
+
+    @property
+    def watermark_bytes(self) -> int:
+        """The most bytes that waited since `clear_watermark`."""
+        return max(self._watermark_bytes, self.recent_bytes)
 
     def clear_watermark(self) -> None:
         """Begin a new interval: the watermark is what waits now."""
-        self.peak_bytes = self.most_bytes
-        self.watermark_bytes = self.bytes
+        self._look()
+        self._watermark_bytes = 0
+
+    def take_interval_peak(self) -> int:
+        """Return the most bytes that waited since this was last called: what a time series keeps."""
+        self._look()
+        most, self._interval_bytes = self._interval_bytes, 0
+        return most
+
+    def take_seen_peak(self) -> int:
+        """Return the most bytes that waited since this was last called: what a watcher of the run is shown."""
+        self._look()
+        most, self._seen_bytes = self._seen_bytes, 0
+        return most
 
     @property
     def most_bytes(self) -> int:
         """The most bytes that ever waited."""
-        return max(self.peak_bytes, self.watermark_bytes)
+        return max(self._peak_bytes, self.recent_bytes)

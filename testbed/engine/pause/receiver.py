@@ -81,8 +81,17 @@ class PauseReceiver:
 
     def duration_ps(self, priority: int) -> int:
         """Return for how long `priority` has been paused so far, in all."""
-        running = self._loop.now - self._since_ps[priority] if self.paused(priority) else 0
+        return self.duration_until_ps(self._loop.now, priority)
+
+    def duration_until_ps(self, time_ps: int, priority: int) -> int:
+        """Return the same as of `time_ps`, between now and the next event."""
+        running = time_ps - self._since_ps[priority] if self.paused(priority) else 0
         return self._duration_ps[priority] + running
+
+    @property
+    def enabled(self) -> tuple[int, ...]:
+        """The priorities that obey."""
+        return tuple(priority for priority in range(PRIORITIES) if self._enabled_mask >> priority & 1)
 
     def _apply(self, quanta: dict[int, int]) -> None:
         resumed = False

@@ -10,9 +10,12 @@ from testbed.engine.loop import EventLoop
 from testbed.fabric.build import build_plan
 from testbed.fabric.paths import next_hops
 from testbed.fabric.plan import FabricPlan
-from testbed.scenario.model import FabricOptions, RingAllReduce, TransportOptions, Work
+from testbed.scenario.collectives import AllReduce
+from testbed.scenario.model import FabricOptions, TransportOptions, Work
 from traffic.collectives.job import Job
 from traffic.nic import Nic
+from traffic.nic.replayed import note_loss
+from traffic.nvlink import nvlink_domains
 from traffic.results import CollectiveResult
 from traffic.wire.packet import addresses
 from traffic.work import start_workload
@@ -78,16 +81,24 @@ class Bench:
         self.drops: list[tuple[str, str]] = []
         priorities = bytes(256) if options.qos is None else priority_by_traffic_class(options.qos.dscp)
         self.nics = {
-            nic.name: Nic(nic, self.loop, ip_version=self.plan.ip_version, priority_by_traffic_class=priorities)
+            nic.name: Nic(
+                nic,
+                self.loop,
+                ip_version=self.plan.ip_version,
+                on_drop=self._dropped,
+                priority_by_traffic_class=priorities,
+            )
             for nic in self.plan.nics
         }
         forwarders = {switch.name: PlannedForwarder(self.plan, switch.name) for switch in self.plan.switches}
         self.fabric = ModelFabric(
             self.plan, self.loop, forwarders, self.nics, self._dropped, options.qos, mtu=settings.mtu, seed=seed
         )
-        self.jobs: list[Job] = start_workload(workload, self.plan, self.nics, self.loop, seed, settings)
+        self.domains = nvlink_domains(options.nvlink, self.plan.host_by_name, self.loop)
+        self.jobs: list[Job] = start_workload(workload, self.plan, self.nics, self.loop, seed, settings, self.domains)
 
-    def _dropped(self, where: str, reason: str, frame: Frame) -> None:  # noqa: ARG002 - a drop handler's signature
+    def _dropped(self, where: str, reason: str, frame: Frame) -> None:
+        note_loss(frame, reason)
         self.drops.append((where, reason))
 
     def lose(self, port: str, loses: Loses, *, data: bool = True) -> None:
@@ -99,6 +110,8 @@ class Bench:
         self.loop.run()
         assert all(job.done for job in self.jobs), [job.waiting_for() for job in self.jobs]
         assert list(self.fabric.conservation()) == []
+        for domain in (domain.statistics() for domain in self.domains.values()):
+            assert (domain.sent_messages, domain.sent_bytes) == (domain.delivered_messages, domain.delivered_bytes)
 
     def collective(self) -> CollectiveResult:
         """Run, and return the result of the one collective."""
@@ -118,6 +131,6 @@ def star(hosts: int, **options: object) -> dict[str, object]:
     return {"topology": {"kind": "single-switch", "hosts": hosts}, **options}
 
 
-def ring(size: int, **options: object) -> RingAllReduce:
+def ring(size: int, **options: object) -> AllReduce:
     """Return a ring All-Reduce of `size` bytes."""
-    return RingAllReduce.model_validate({"kind": "all-reduce", "size": f"{size}B", **options})
+    return AllReduce.model_validate({"kind": "all-reduce", "size": f"{size}B", **options})

@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.scenario.limits import MAXIMUM_PIECES
 from tests.traffic.collectives.kit import Bench, ring, star
-from traffic.collectives.communicator import MAXIMUM_PIECES, immediate_value
+from traffic.collectives.connection import immediate_value
 
 
 @given(step=st.integers(0, 10**6), piece=st.integers(0, MAXIMUM_PIECES - 1))

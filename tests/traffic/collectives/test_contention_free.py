@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.engine.loop import EventLoop
-from testbed.scenario.model import Flows, RingAllReduce, TransportOptions
+from testbed.scenario.collectives import AllReduce
+from testbed.scenario.model import Flows, TransportOptions
 from tests.traffic.collectives.kit import Bench, ring, star
-from traffic.collectives.contention_free import IdealFabric, transfer_time_ps
+from traffic.collectives.algorithm import Connection
+from traffic.collectives.contention_free import IdealFabric, RdmaPath, transfer_time_ps
 from traffic.collectives.ideal_path import PathTiming, TierTiming
 from traffic.collectives.process import Process
 from traffic.results import CollectiveResult, FlowResult
@@ -39,7 +41,8 @@ def test_ipv6_is_20_bytes_longer_a_packet() -> None:
 def test_messages_between_endpoints(queue_pairs: int) -> None:
     loop = EventLoop()
     settings = TransportOptions(qps_per_connection=queue_pairs)
-    sender, receiver = IdealFabric(loop, 2, {(0, 1): WIRE}, settings, 4).endpoints
+    path = RdmaPath(WIRE, ("h0-eth0", "h1-eth0"), settings, 4, "round-robin")
+    sender, receiver = IdealFabric(loop, 2, {Connection(0, 1): path}).endpoints
     arrived: list[int] = []
 
     async def send() -> None:
@@ -133,7 +136,7 @@ _flows = st.builds(
 )
 @settings(max_examples=60, deadline=None)
 def test_no_run_is_faster_than_ideal(
-    fabric: dict[str, Any], work: RingAllReduce | Flows, transport: dict[str, Any], seed: int, lost: set[int]
+    fabric: dict[str, Any], work: AllReduce | Flows, transport: dict[str, Any], seed: int, lost: set[int]
 ) -> None:
     bench = Bench(fabric, work, seed=seed, **transport)
     bench.lose("h0-eth0", lost.__contains__)

@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.scenario.limits import ELEMENT_BYTES
 from tests.traffic.collectives.kit import Bench, ring, star
-from traffic.collectives.process import Sleep
-from traffic.collectives.ring_all_reduce import ELEMENT_BYTES, Ring, ring_all_reduce
-from traffic.collectives.ring_buffers import Layout
-from traffic.collectives.step_log import StepLog
+from traffic.collectives.algorithm import Shape
+from traffic.collectives.algorithms.ring_all_reduce import RingAllReduce
+from traffic.collectives.rehearsal import rehearse
 
 # --- the shape -------------------------------------------------------------------------------------------------------
 
 
 @given(ranks=st.integers(2, 40), elements=st.integers(1, 2000), piece=st.integers(1, 300))
 def test_parts_cover_the_buffer_and_differ_by_at_most_one_element(ranks: int, elements: int, piece: int) -> None:
-    shape = Ring(ranks, elements, piece)
+    shape = Shape("all-reduce", ranks, elements, piece)
     at = 0
     sizes = []
     for index in range(ranks):
@@ -25,7 +25,7 @@ def test_parts_cover_the_buffer_and_differ_by_at_most_one_element(ranks: int, el
         assert start == at
         at += size
         sizes.append(size)
-        pieces = list(shape.pieces(index))
+        pieces = list(shape.pieces(start, size))
         assert sum(length for _, _, length in pieces) == size * ELEMENT_BYTES
         assert [number for number, _, _ in pieces] == list(range(-(-size // piece)))
         assert all(0 < length <= piece * ELEMENT_BYTES for _, _, length in pieces)
@@ -33,50 +33,25 @@ def test_parts_cover_the_buffer_and_differ_by_at_most_one_element(ranks: int, el
     assert max(sizes) - min(sizes) <= 1
 
 
-class Recorder:
-    """An endpoint without a network: every receive returns at once; what is sent is noted."""
-
-    def __init__(self, rank: int) -> None:
-        self.rank = rank
-        self.now = 0
-        self.sent: list[tuple[int, int, int, int]] = []  # peer, step, piece, bytes
-        self.received: list[tuple[int, int, int]] = []
-
-    def send(
-        self, peer: int, step: int, piece: int, *, source_offset: int, target_offset: int, size_bytes: int
-    ) -> None:
-        assert source_offset >= 0 <= target_offset
-        self.sent.append((peer, step, piece, size_bytes))
-
-    async def receive(self, peer: int, step: int, piece: int) -> None:
-        self.received.append((peer, step, piece))
-
-    def sleep(self, duration_ps: int, what: str) -> Sleep:
-        return Sleep(self.now + duration_ps, what)
-
-
-@given(ranks=st.integers(2, 12), elements=st.integers(1, 500), piece=st.integers(1, 60), iterations=st.integers(1, 3))
-def test_messages_and_bytes_in_closed_form(ranks: int, elements: int, piece: int, iterations: int) -> None:
-    shape = Ring(ranks, elements, piece)
-    endpoints = [Recorder(rank) for rank in range(ranks)]
-    for endpoint in endpoints:
-        program = ring_all_reduce(endpoint, shape, Layout(elements, iterations), StepLog(), iterations, 0)
-        with pytest.raises(StopIteration):
-            program.send(None)
-    for rank, endpoint in enumerate(endpoints):
+@given(ranks=st.integers(2, 12), elements=st.integers(1, 500), piece=st.integers(1, 60))
+def test_messages_and_bytes_in_closed_form(ranks: int, elements: int, piece: int) -> None:
+    shape = Shape("all-reduce", ranks, elements, piece)
+    algorithm = RingAllReduce(shape)
+    parts = [rehearse(algorithm, rank) for rank in range(ranks)]
+    for rank, part in enumerate(parts):
         # Twice every part, but r + 1 (received last in reduce-scatter) and r + 2 (received last in all-gather).
         skipped = shape.part((rank + 1) % ranks)[1] + shape.part((rank + 2) % ranks)[1]
-        sent_bytes = (2 * elements - skipped) * ELEMENT_BYTES * iterations
-        assert sum(size for *_, size in endpoint.sent) == sent_bytes
+        sent_bytes = (2 * elements - skipped) * ELEMENT_BYTES
+        assert sum(sent.size for sent in part.sends) == sent_bytes == algorithm.sent_bytes(rank)
+        assert len(part.sends) == algorithm.messages(rank)
         if elements % ranks == 0:
-            assert sent_bytes == 2 * elements * ELEMENT_BYTES * (ranks - 1) // ranks * iterations
-            assert len(endpoint.sent) == 2 * (ranks - 1) * -(-elements // ranks // piece) * iterations
-        assert {peer for peer, *_ in endpoint.sent} <= {(rank + 1) % ranks}
-        # What a rank receives is exactly what its left neighbour sends.
-        left = endpoints[(rank - 1) % ranks]
-        assert sorted((step, number) for _, step, number in endpoint.received) == sorted(
-            (step, number) for _, step, number, _ in left.sent
-        )
+            assert sent_bytes == 2 * elements * ELEMENT_BYTES * (ranks - 1) // ranks
+            assert len(part.sends) == 2 * (ranks - 1) * -(-elements // ranks // piece)
+        assert {(rank, sent.peer) for sent in part.sends} <= {pair[:2] for pair in algorithm.connections()}
+        # What a rank receives is exactly what its left neighbour sends, in that order.
+        left = (rank - 1) % ranks
+        sent_here = [(left, sent.channel, sent.step, sent.piece) for sent in parts[left].sends]
+        assert list(part.receives) == sent_here
 
 
 # --- the result ------------------------------------------------------------------------------------------------------

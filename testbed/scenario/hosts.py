@@ -1,0 +1,38 @@
+"""What a host is: a network namespace of this machine, or a container."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from testbed.scenario.quantities import SizeBytes
+from testbed.scenario.section import Section
+
+
+def _all_or_names(value: Any) -> str:
+    return "all" if isinstance(value, str) else "names"
+
+
+class NamespaceHosts(Section):
+    """Hosts see this machine's files and programs, and have a network of their own."""
+
+    kind: Literal["namespace"]
+
+
+class ContainerHosts(Section):
+    """Hosts are containers of a Docker engine, of `image`: all, or those listed; the others are namespaces.
+
+    `cpus`: how many processors each may use; `memory`: how much memory (none: no limit).
+    """
+
+    kind: Literal["container"]
+    image: str = Field(min_length=1, examples=["debian:bookworm-slim"])
+    hosts: Annotated[
+        Annotated[Literal["all"], Tag("all")]
+        | Annotated[tuple[Annotated[str, Field(examples=["h0"])], ...], Tag("names")],
+        Discriminator(_all_or_names),
+    ] = "all"
+    cpus: float | None = Field(default=None, gt=0, examples=[0.5])
+    memory: SizeBytes | None = Field(default=None, ge=6 * 2**20, examples=["256MiB"])
+
+
+HostOptions = Annotated[NamespaceHosts | ContainerHosts, Field(discriminator="kind")]

@@ -1,0 +1,161 @@
+"""A NIC with a kernel behind it, which here is one end of a socket pair that keeps frames apart."""
+
+import os
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from testbed.engine.classes import priority_by_traffic_class
+from testbed.engine.frame import Frame
+from testbed.engine.loop import EventLoop
+from testbed.fabric.plan import Nic as PlannedNic
+from testbed.live.host_nic import HOST_BUSY, KERNEL_QUEUE_FRAMES, KERNEL_QUEUE_FULL, NOT_ROUTED, HostNic
+
+PLANNED = PlannedNic(
+    name="h0-eth0", host="h0", index=0, mac="02:00:00:00:00:00", ipv4="10.0.0.1", ipv6="fd00::1",
+    gateway_mac="02:01:00:00:00:01",
+)  # fmt: skip
+TO_ROUTER = bytes.fromhex("020100000001") + bytes.fromhex("020000000000")
+ROCE_CLASS = 26 << 2
+"""DSCP 26: priority 3; anything else here has priority 0."""
+
+
+class Wire:
+    """The sending side of the NIC's link, which the test asks for frames."""
+
+    rate_bps = 100_000_000_000
+
+    def __init__(self) -> None:
+        self.paused_mask = 0
+        self.kicks = 0
+
+    def kick(self) -> None:
+        self.kicks += 1
+
+
+class Bench:
+    """A NIC, its wire, and the kernel's end of its TAP."""
+
+    def __init__(self) -> None:
+        self.loop = EventLoop()
+        self.dropped: list[str] = []
+        self.nic = HostNic(
+            PLANNED,
+            self.loop,
+            on_drop=lambda _where, reason, _frame: self.dropped.append(reason),
+            priority_by_traffic_class=priority_by_traffic_class({}),
+        )
+        self.wire = Wire()
+        self.nic.attach(self.wire)
+        self.kernel, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._file = os.dup(ours.fileno())
+        ours.close()
+        os.set_blocking(self._file, False)
+        self.nic.connect_kernel(self._file, lambda: self.loop.now)
+
+    def send(self, *frames: bytes) -> None:
+        """Let the kernel send frames, and the NIC take them."""
+        for frame in frames:
+            self.kernel.send(frame)
+        self.nic.take_from_kernel()
+        self.loop.run()
+
+    def close(self) -> None:
+        self.kernel.close()
+        os.close(self._file)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.close()
+
+
+def ip(mark: int, traffic_class: int = 0, destination: bytes = TO_ROUTER) -> bytes:
+    return destination + b"\x08\x00\x45" + bytes([traffic_class]) + bytes(42) + mark.to_bytes(2, "big")
+
+
+def left(bench: Bench) -> list[int]:
+    """Return the marks of the frames that leave, in their order."""
+    marks = []
+    while (frame := bench.nic.dequeue()) is not None:
+        marks.append(int.from_bytes(frame.data[-2:], "big"))
+    return marks
+
+
+def test_the_kernels_frames_leave_in_their_order(bench: Bench) -> None:
+    bench.send(ip(1), ip(2), ip(3))
+    assert bench.wire.kicks == 3
+    assert bench.nic.has_more()
+    assert left(bench) == [1, 2, 3]
+    assert not bench.nic.has_more()
+    assert bench.nic.kernel_sent_frames == 3
+
+
+def test_a_paused_priority_waits_and_others_pass(bench: Bench) -> None:
+    bench.send(ip(1, ROCE_CLASS), ip(2))
+    bench.wire.paused_mask = 1 << 3
+    assert left(bench) == [2]
+    assert not bench.nic.has_more()
+    bench.wire.paused_mask = 0
+    assert bench.nic.has_more()
+    assert left(bench) == [1]
+
+
+def test_rdma_control_frames_and_the_kernels_take_turns(bench: Bench) -> None:
+    bench.send(ip(1), ip(2))
+    for mark in (11, 12):
+        bench.nic.send_control(ip(mark))
+    assert left(bench) == [11, 1, 12, 2]
+
+
+def test_the_queue_is_as_long_as_an_interfaces(bench: Bench) -> None:
+    for start in range(0, KERNEL_QUEUE_FRAMES + 5, 5):
+        bench.send(*(ip(start + i) for i in range(5)))
+    assert len(left(bench)) == KERNEL_QUEUE_FRAMES
+    assert bench.dropped == [KERNEL_QUEUE_FULL] * 5
+    assert bench.nic.kernel_dropped == {KERNEL_QUEUE_FULL: 5}
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        ip(1, destination=b"\xff" * 6 + bytes(6)),
+        ip(1, destination=bytes.fromhex("01005e000001") + bytes(6)),
+        TO_ROUTER + b"\x86\xdd" + bytes(50),
+        TO_ROUTER + b"\x88\xcc" + bytes(50),
+    ],
+    ids=["broadcast", "multicast", "IPv6 on an IPv4 fabric", "LLDP"],
+)
+def test_what_a_router_does_not_forward_stays(bench: Bench, frame: bytes) -> None:
+    bench.send(frame)
+    assert left(bench) == []
+    assert bench.nic.kernel_dropped == {NOT_ROUTED: 1}
+    assert bench.dropped == []  # it never was in the fabric
+
+
+def test_arp_is_answered_at_once(bench: Bench) -> None:
+    question = bytes.fromhex("ffffffffffff020000000000080600010800060400010200000000000a0000010000000000000a030002")
+    bench.send(question)
+    reply = bench.kernel.recv(100)
+    assert reply[:14] == bytes.fromhex("0200000000000201000000010806")
+    assert reply[22:32] == bytes.fromhex("0201000000010a030002")
+    assert left(bench) == []
+
+
+def test_what_is_not_roce_goes_to_the_kernel(bench: Bench) -> None:
+    bench.nic.receive(Frame(ip(7)))
+    assert bench.kernel.recv(100) == ip(7)
+    assert bench.nic.kernel_received_frames == 1
+    assert bench.nic.statistics()["rx_other_frames"] == 1
+
+
+def test_a_kernel_that_takes_nothing_loses_frames_by_name(bench: Bench) -> None:
+    frames = 0
+    while not bench.dropped:
+        bench.nic.receive(Frame(ip(frames % 65536)))
+        frames += 1
+    assert bench.dropped == [HOST_BUSY]
+    assert bench.nic.kernel_received_frames == frames - 1
