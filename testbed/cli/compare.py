@@ -64,6 +64,8 @@ def _write_page(page: Path, runs: list[tuple[str, Path, Any]]) -> None:
         write_comparison(runs, page)
     except OSError as error:
         raise TestbedError(f"the page cannot be written: {error}") from error
+    except (KeyError, ValueError) as error:
+        raise ScenarioError(f"expected runs of this version for a page; something is missing: {error}") from error
     click.echo(f"rocelab: {page} written", err=True)
 
 

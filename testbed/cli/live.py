@@ -37,6 +37,7 @@ def live(context: click.Context, file: Path, overrides: tuple[str, ...], rate_fa
     from testbed.cli.inside import in_sandbox
     from testbed.fabric.build import build_plan
     from testbed.outside.containers import containers_of
+    from testbed.outside.terminal import terminal_as_it_was
 
     with containers_of(build_plan(scenario.fabric), scenario.fabric.host) as containers:
 
@@ -45,5 +46,6 @@ def live(context: click.Context, file: Path, overrides: tuple[str, ...], rate_fa
 
             return hold(Session(scenario, file, overrides, rate_factor, script, containers))
 
-        status = in_sandbox(inside)
+        with terminal_as_it_was():
+            status = in_sandbox(inside)
     context.exit(status)

@@ -1,6 +1,5 @@
 """``rocelab report``: the page of a finished run, made again from its directory."""
 
-import json
 from pathlib import Path
 
 import click
@@ -27,5 +26,5 @@ def report(run: Path, out: Path | None) -> None:
         click.echo(str(write_report(directory, summary, out)))
     except OSError as error:
         raise TestbedError(f"the report cannot be written: {error}") from error
-    except (KeyError, json.JSONDecodeError) as error:
+    except (KeyError, ValueError) as error:  # JSON's and Parquet's mistakes are of the latter kind
         raise ScenarioError(f"{run}: expected what a run of this version writes; it lacks {error}") from error

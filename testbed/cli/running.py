@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,11 +67,11 @@ def _run(scenario: Scenario, output: Output, started: float, rate_factor: int | 
 
 def _write(measurements: Measurements, overrides: Sequence[str], output: Output) -> Summary:
     from testbed.report.tables import write_tables
-    from testbed.report.timeline import write_timeline
+    from testbed.report.timeline import TIMELINE_FILE, write_timeline
 
     write_tables(output.directory, measurements)
     if measurements.series is not None:
-        write_timeline(output.directory, measurements)
+        _picture(output, TIMELINE_FILE, lambda: write_timeline(output.directory, measurements))
     if measurements.explanation is not None:
         write_story(output.directory, story(measurements.explanation))
     result = summary(measurements, overrides)
@@ -84,11 +84,16 @@ def _write_page(result: Summary, output: Output) -> None:
     """Write report.html: the last thing that a run may fail for, whatever the reason, is a picture of it."""
     from testbed.report.html.page import REPORT_FILE, write_report
 
+    _picture(output, REPORT_FILE, lambda: write_report(output.directory, json.loads(json.dumps(result))))
+
+
+def _picture(output: Output, name: str, make: Callable[[], object]) -> None:
+    """Make the file `name`, or say why it could not be made; the results are worth more."""
     try:
-        write_report(output.directory, json.loads(json.dumps(result)))
+        make()
     except Exception as error:
-        (output.directory / REPORT_FILE).unlink(missing_ok=True)
-        print(f"rocelab: {REPORT_FILE} could not be made: {error!r}", file=sys.stderr)
+        (output.directory / name).unlink(missing_ok=True)
+        print(f"rocelab: {name} could not be made: {error!r}", file=sys.stderr)
 
 
 def _print(result: Summary, output: Output) -> None:

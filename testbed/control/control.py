@@ -89,7 +89,9 @@ class Control:
         observer = Observer(self._plan, fabric, actions.ramps, actions.alphas, flows=sees_flows)
         timing = Timing(options.interval, options.latency)
         fabric.wait_for_policy(_LOOKS_OF_PATIENCE * options.interval + options.latency)
-        return ControlLoop(name, self._clock, self._controller, observer, actions, self.exchange, timing)
+        loop = ControlLoop(name, self._clock, self._controller, observer, actions, self.exchange, timing)
+        loop.gives_up = not self._any_policy
+        return loop
 
     # --- 3. the policy ------------------------------------------------------------------------------------------------
 

@@ -55,6 +55,7 @@ class ControlLoop:
 
     Attributes:
         name: the policy's. looks: so far. actions: that took effect, those on the model and those by OpenFlow.
+        gives_up: it ends when nothing has moved for long, though work is left.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class ControlLoop:
     ) -> None:
         self.looks = self.actions = 0
         self.name = name
+        self.gives_up = True
         self._stopped = False
         self._loop = loop
         self._policy = policy
@@ -115,7 +117,7 @@ class ControlLoop:
         if self._stopped or self._loop.now != self._next_look_ps:
             return  # it has ended; or a later look was planned, and an earlier one took its place
         self._idle = self._idle + 1 if self._loop.only_upkeep else 0
-        if self._done() or self._idle > _PATIENCE_INTERVALS:
+        if self._done() or (self.gives_up and self._idle > _PATIENCE_INTERVALS):
             return
         self.looks += 1
         seen = self._observer.look()

@@ -70,6 +70,10 @@ class Sheet:
             yield
         except TrialFailed as failed:
             self.points.append(Point(name, what, ok=False, detail=str(failed)))
+        except (LookupError, StopIteration, TypeError, AttributeError) as error:
+            # the check did not find in the student's run what the lab's own has
+            detail = f"the run is not like the lab's own: {type(error).__name__}: {error}"
+            self.points.append(Point(name, what, ok=False, detail=detail))
 
     # --- points -------------------------------------------------------------------------------------------------------
 
@@ -93,11 +97,12 @@ class Sheet:
             return
         try:
             answer = KINDS[kind].read(given)
-        except ValueError as error:
+            ok = _same(answer, right, within)
+            said = self._said(answer, kind, ok, within, mistakes or {}, hint)
+        except (ValueError, OverflowError) as error:
             self.points.append(Point(name, question, ok=False, detail=str(error)))
-            return
-        ok = _same(answer, right, within)
-        self.points.append(Point(name, question, ok, self._said(answer, kind, ok, within, mistakes or {}, hint)))
+        else:
+            self.points.append(Point(name, question, ok, said))
 
     def _said(self, answer: Any, kind: str, ok: bool, within: float, mistakes: Mapping[Any, str], hint: str) -> str:
         shown = KINDS[kind].show(answer)

@@ -12,6 +12,9 @@ from typing import Any
 from testbed.scenario.expectations import value_at
 
 PATIENCE_S = 180
+_START = f"import sys; sys.path[0] = {str(Path(__file__).parents[2])!r}; from testbed.cli.main import main; main()"
+"""Starts the command with the project in the place of the working folder, whose modules are the student's."""
+
 _UNFINISHED = (2, 3)
 """Exit statuses of a run that did not come to results: a wrong scenario, a machine that lacks something."""
 
@@ -46,7 +49,7 @@ class Trials:
 
 def _run(file: Path, options: Sequence[str]) -> Trial:
     with tempfile.TemporaryDirectory(prefix="rocelab-lab-") as folder:
-        command = [sys.executable, "-m", "testbed", "run", str(file), "--json", "--out", f"{folder}/run", *options]
+        command = [sys.executable, "-c", _START, "run", str(file), "--json", "--out", f"{folder}/run", *options]
         process = subprocess.Popen(
             command,
             cwd=file.parent,

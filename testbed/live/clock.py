@@ -90,6 +90,11 @@ class LiveClock:
         """Go on from the model time that has been reached, as of now: what was late stays behind."""
         self._started_ns = self._wall() - self._loop.now * self.factor // _PS_PER_NS
 
+    def catch_up(self) -> None:
+        """Bring the model's clock to the present, as far as no event lies in between: what begins now, begins now."""
+        now_ps, due = self.model_ps(), self._loop.next_time()
+        self._loop.run(until_ps=now_ps if due is None else min(now_ps, due - 1))
+
     def held(self, since_ns: int) -> None:
         """Model time has stood still since a wall time, for something that is no part of the fabric: go on from there.
 
@@ -120,7 +125,7 @@ class LiveClock:
 
     def turn(self, longest_ns: int) -> None:
         """Sleep until an event is due or something comes in, at most `longest_ns`; then handle what there is."""
-        before_ns = self._wall()
+        before_ns, held_ns = self._wall(), self.held_ns
         due = self._loop.next_time()
         sleep_ns = longest_ns if due is None else min(longest_ns, self.due_ns(due) - before_ns)
         slept_ns = 0
@@ -129,7 +134,7 @@ class LiveClock:
             slept_ns = self._wall() - before_ns
         self._run_due()
         self._take_in()
-        self.busy_ns += self._wall() - before_ns - slept_ns
+        self.busy_ns += self._wall() - before_ns - slept_ns - (self.held_ns - held_ns)
 
     def run_for(self, wall_ns: int, done: Callable[[], bool]) -> None:
         """Go on for `wall_ns`, or until `done` says so."""

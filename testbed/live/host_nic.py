@@ -31,6 +31,8 @@ KERNEL_QUEUE_FRAMES = 1000
 """Linux's default `txqueuelen`."""
 
 READ_BYTES = 9216 + 18
+_READS = 64
+"""Frames that are read at a time: a host that sends without end must not keep the clock from its other work."""
 
 # Why a NIC drops a frame of its host's kernel, or for it.
 KERNEL_QUEUE_FULL = "kernel_queue_full"
@@ -38,6 +40,8 @@ NOT_ROUTED = "not_routed"
 HOST_BUSY = "rx_out_of_buffer"
 
 _ETHERTYPE_OF = {4: b"\x08\x00", 6: b"\x86\xdd"}
+_SHORTEST = {4: 14 + 20, 6: 14 + 40}
+"""A frame with less than a whole IP header is none that a router forwards."""
 _TO_MANY = 1
 """The bit of a MAC address's first byte that says multicast or broadcast."""
 
@@ -46,12 +50,13 @@ class HostNic(Nic):
     """A NIC whose host has a kernel, reached by the file of the host's TAP.
 
     Attributes:
+        on_gone: called with the TAP's file when the host's interface is gone.
         kernel_sent_frames, kernel_received_frames: passed between kernel and link. kernel_dropped: frames by reason.
     """
 
     __slots__ = (
-        "_ethertype", "_file", "_kernel", "_kernel_turn", "_now_ps", "_router_mac", "_waiting", "kernel_dropped",
-        "kernel_received_frames", "kernel_sent_frames",
+        "_coming", "_ethertype", "_file", "_kernel", "_kernel_turn", "_now_ps", "_router_mac", "_shortest", "_waiting",
+        "kernel_dropped", "kernel_received_frames", "kernel_sent_frames", "on_gone",
     )  # fmt: skip
 
     def __init__(
@@ -78,7 +83,9 @@ class HostNic(Nic):
         self._file = -1
         self._now_ps: Callable[[], int] = lambda: loop.now
         self._kernel: tuple[deque[Frame], ...] = tuple(deque() for _ in range(PRIORITIES))
-        self._waiting = 0
+        self._waiting = self._coming = 0
+        self._shortest = _SHORTEST[ip_version]
+        self.on_gone: Callable[[int], None] = _ignore
         self._kernel_turn = False
 
     def connect_kernel(self, file: int, now_ps: Callable[[], int]) -> None:
@@ -89,11 +96,14 @@ class HostNic(Nic):
     # --- from the kernel ----------------------------------------------------------------------------------------------
 
     def take_from_kernel(self) -> None:
-        """Read all that the kernel has sent."""
-        while True:
+        """Read what the kernel has sent; what is more than `_READS` comes with the next call."""
+        for _ in range(_READS):
             try:
                 data = os.read(self._file, READ_BYTES)
             except BlockingIOError:
+                return
+            except OSError:  # somebody in the host has removed the interface
+                self.on_gone(self._file)
                 return
             self._take(data)
 
@@ -102,17 +112,19 @@ class HostNic(Nic):
             reply = proxy_reply(data, self._router_mac, self.ip)
             if reply is not None:
                 self._write(reply)
-        elif data[0] & _TO_MANY or data[12:14] != self._ethertype:
+        elif data[0] & _TO_MANY or data[12:14] != self._ethertype or len(data) < self._shortest:
             self._kernel_drop(NOT_ROUTED, Frame(data))
         else:
-            self.loop.at(self._now_ps(), self._enqueue, data)
+            frame = Frame(data, priority=self.priority_by_traffic_class[traffic_class(data) or 0])
+            if self._waiting + self._coming >= KERNEL_QUEUE_FRAMES:
+                self._kernel_drop(KERNEL_QUEUE_FULL, frame)
+                return
+            self._coming += 1
+            self.loop.at(self._now_ps(), self._enqueue, frame)
 
-    def _enqueue(self, data: bytes) -> None:
+    def _enqueue(self, frame: Frame) -> None:
         """The kernel hands over a frame, at its model time."""
-        frame = Frame(data, priority=self.priority_by_traffic_class[traffic_class(data) or 0])
-        if self._waiting >= KERNEL_QUEUE_FRAMES:
-            self._kernel_drop(KERNEL_QUEUE_FULL, frame)
-            return
+        self._coming -= 1
         self._kernel[frame.priority].append(frame)
         self._waiting += 1
         self._transmitter.kick()
@@ -126,7 +138,7 @@ class HostNic(Nic):
 
     def dequeue(self) -> Frame | None:
         """Hand the next frame to the wire: RDMA and the kernel take turns when both have one."""
-        if self._waiting and (self._kernel_turn or not super().has_more()):
+        if self._waiting and not self._control and (self._kernel_turn or not super().has_more()):
             frame = self._next_of_kernel()
             if frame is not None:
                 self._kernel_turn = False
@@ -170,3 +182,7 @@ class HostNic(Nic):
         except OSError:
             return False
         return True
+
+
+def _ignore(_file: int) -> None:
+    """Nobody wants to know."""

@@ -201,7 +201,7 @@ class SeriesSampler:
         for wire in self._wires:
             wire.look(interval)
         for queue in self._queues:
-            if queue.queue.recent_bytes:
+            if queue.queue.interval_bytes:
                 queue.look(interval)
         for pause in self._pauses:
             pause.look(interval, time_ps)

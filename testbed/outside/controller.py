@@ -47,6 +47,14 @@ from controllers.channel import (
 from testbed.errors import MachineError, RocelabError, ScenarioError, TestbedError
 from testbed.fabric.plan import FabricPlan
 
+_ROOT = str(Path(controllers.__file__).resolve().parents[1])
+_LAUNCH = (
+    f"import runpy, sys; sys.path[0] = {_ROOT!r}; "
+    "runpy.run_module('controllers.launcher', run_name='__main__', alter_sys=True)"
+)
+"""Starts the launcher with the project in the place of the working folder: a user's ``queue.py`` that lies there is
+not the standard library's."""
+
 _QUOTED_LINES = 15
 _NAMED_SWITCHES = 8
 _POLL_SECONDS = 0.05
@@ -111,7 +119,7 @@ class ControllerProcess:
         self._server.bind(str(address))
         self._server.listen(1)
         self._server.settimeout(_POLL_SECONDS)
-        command = [sys.executable, "-m", "controllers.launcher", "--plan", str(plan_file)]
+        command = [sys.executable, "-c", _LAUNCH, "--plan", str(plan_file)]
         command += ["--channel", str(address), *self._options, self.app]
         with self.log.open("wb") as log:
             self._process = _spawn(command, log)
@@ -308,8 +316,7 @@ def _switches(names: list[str]) -> str:
 
 
 def _spawn(command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
-    root = str(Path(controllers.__file__).resolve().parents[1])
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
     return subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True

@@ -125,6 +125,14 @@ class Shell(CLI):
             return
         print(text, end="", flush=True)
 
+    def do_source(self, line: str) -> None:
+        """Carry out the lines of a file: source FILE"""
+        try:
+            self.carry_out(Path(line.strip()))
+        except (OSError, UnicodeDecodeError) as error:
+            self.failed = True
+            print(f"cannot read {line.strip()!r}: {error}", flush=True)
+
     def default(self, line: str) -> None:
         """A host's command, or nothing that is known: then names are offered."""
         first = line.split()[0]

@@ -181,6 +181,8 @@ def _chapter(explanation: Explanation, key: _Key, causes: Sequence[tuple[int, in
         "first_ps": min(first_ps),
         "last_ps": max(last_ps),
         "sentences": list(_sentences(explanation, key, causes, spread)),
+        "stalled_ranks": sum(item["flow"] is None for item in stalled),
+        "stalled_flows": sum(item["flow"] is not None for item in stalled),
         "stalled": stalled[:_MOST_SPREAD],
         "spread": [{"rank": rank, "time_ps": time_ps} for rank, time_ps in spread],
         "causes": [number for number, _ in causes],

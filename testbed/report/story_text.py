@@ -107,9 +107,8 @@ def _share(share: float) -> str:
 
 
 def _stalled(chapter: Told) -> str:
-    ranks = sum(stalled["flow"] is None for stalled in chapter["stalled"])
-    flows = len(chapter["stalled"]) - ranks
-    return ", ".join(count(number, noun) for number, noun in ((ranks, "rank"), (flows, "flow")) if number)
+    stalled = (chapter["stalled_ranks"], "rank"), (chapter["stalled_flows"], "flow")
+    return ", ".join(count(number, noun) for number, noun in stalled if number)
 
 
 def _told(number: int, chapter: Told) -> RenderableType:
@@ -118,7 +117,7 @@ def _told(number: int, chapter: Told) -> RenderableType:
     most = [stalled for stalled in chapter["stalled"] if stalled["flow"] is None][:4]
     texts = [f"{stalled['rank']} {format_time(stalled['duration_ps'])}" for stalled in most]
     if texts:
-        more = sum(stalled["flow"] is None for stalled in chapter["stalled"]) - len(texts)
+        more = chapter["stalled_ranks"] - len(texts)
         sentences.append(indented(Text(f"Waited: {', '.join(texts)}{f', {more} more' if more else ''}.", QUIET)))
     return Group(heading, *sentences)
 

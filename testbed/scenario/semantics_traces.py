@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 
+from testbed.scenario import wording_collectives
 from testbed.scenario.collectives import Counted
 from testbed.scenario.document import KeyPath
 from testbed.scenario.draft import Draft, Problem, Problems
 from testbed.scenario.limits import ELEMENT_BYTES
 from testbed.scenario.placement import Rank, ranks_of
+from testbed.scenario.semantics_collectives import check_ranks
 from testbed.scenario.traces import TraceReplay
 from traffic.collectives.algorithms import algorithms_of
 from traffic.traces.casting import DEFAULT_ALGORITHMS, Options, cast_algorithm
@@ -43,8 +45,13 @@ def check_trace(draft: Draft, work: TraceReplay, path: KeyPath) -> Problems:
         return
     if not (draft.names_known and draft.sound(*path, "ranks")):
         return
+    if problems := list(check_ranks(draft, work.ranks, (*path, "ranks"), path)):
+        yield from problems
+        return
     ranks = ranks_of(work.ranks, draft.plan, draft.scenario.seed)
-    if problem := _room(work, len(ranks), len(trace.ranks)):
+    if (problem := _room(work, len(ranks), len(trace.ranks))) or (
+        problem := _shared_nic(draft, ranks[: len(trace.ranks)])
+    ):
         yield Problem((*path, "ranks"), problem)
     elif draft.sound(*path, "algorithms"):
         yield from _casting(trace, matching, ranks[: len(trace.ranks)], work, path)
@@ -82,6 +89,18 @@ def _room(work: TraceReplay, found: int, needed: int) -> str | None:
             f"expected at least {needed} ranks for those of the trace, found {found}; for example more hosts, or "
             f"'ranks: {{per_host: {-(-needed // max(found, 1))}}}'"
         )
+    return None
+
+
+def _shared_nic(draft: Draft, ranks: Sequence[Rank]) -> str | None:
+    """Return which two ranks have the same NIC, and no other way to each other; None if none do."""
+    if draft.scenario.fabric.nvlink is not None or not draft.sound("fabric"):
+        return None
+    first: dict[str, Rank] = {}
+    for rank in ranks:
+        other = first.setdefault(rank.nic(draft.plan).name, rank)
+        if other is not rank:
+            return wording_collectives.on_one_nic(other.name, rank.name, rank.nic(draft.plan).name)
     return None
 
 

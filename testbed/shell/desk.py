@@ -5,6 +5,7 @@ every turn of the clock whether it is done.
 """
 
 import time
+import traceback
 
 from rich.text import Text
 
@@ -27,6 +28,7 @@ class Desk:
 
     def take(self) -> None:
         """The line has something to read. Model time stands still while a command works."""
+        self._clock.catch_up()
         began_ns = time.monotonic_ns()
         self._take()
         self._clock.held(began_ns)
@@ -42,6 +44,7 @@ class Desk:
                 self._carry_out(request)
             else:
                 self._cancel()
+                self._send(Answer("", number=request.number))
 
     def look(self) -> None:
         """Answer the request that was waiting, if it is done."""
@@ -56,21 +59,21 @@ class Desk:
         self._bench.columns = request.columns
         try:
             outcome = commands[request.words[0]].run(self._bench, request.words[1:])
-        except RocelabError as error:
-            self._fail(str(error))
+        except Exception as error:
+            self._fail(error, request)
             return
         if isinstance(outcome, Later):
             self._pending = request, outcome
         else:
-            self._send(Answer(rendered(outcome, request)))
+            self._send(Answer(rendered(outcome, request), number=request.number))
 
     def _answer(self, request: Request, later: Later) -> None:
         try:
             text = rendered(later.result(), request)
-        except RocelabError as error:
-            self._fail(str(error))
+        except Exception as error:
+            self._fail(error, request)
         else:
-            self._send(Answer(text))
+            self._send(Answer(text, number=request.number))
 
     def _cancel(self) -> None:
         """The user does not want to wait any longer."""
@@ -79,11 +82,16 @@ class Desk:
             self._pending = None
             later.cancel()
             if not self.closed:
-                self._send(Answer(rendered(Text("given up"), request), failed=True))
+                self._send(Answer(rendered(Text("given up"), request), failed=True, number=request.number))
 
-    def _fail(self, text: str) -> None:
+    def _fail(self, error: Exception, request: Request) -> None:
+        """Say what went wrong. What is no message of our own is our mistake, which must not end the session."""
         self.failures += 1
-        self._send(Answer(f"{text}\n", failed=True))
+        text = str(error)
+        if not isinstance(error, RocelabError):
+            traceback.print_exception(error)
+            text = f"failed: {type(error).__name__}: {error}"
+        self._send(Answer(f"{text}\n", failed=True, number=request.number))
 
     def _send(self, answer: Answer) -> None:
         try:

@@ -1,10 +1,10 @@
 """The line between the shell's process and the engine's: JSON, one request or answer a line, over a socket pair.
 
-    shell -> engine   {"words": ["queue", "leaf0-eth1"], "columns": 80}
-    engine -> shell   {"text": "...", "failed": false}
+    shell -> engine   {"words": ["queue", "leaf0-eth1"], "columns": 80, "colour": false, "number": 7}
+    engine -> shell   {"text": "...", "failed": false, "number": 7}
 
 The engine may take its time over an answer (a collective runs as long as it runs). There is one request at a time; a
-request without words takes back the one before, for a user who has typed Ctrl-C.
+request without words takes back the one before, for a user who has typed Ctrl-C. Every request is answered.
 """
 
 import json
@@ -14,11 +14,13 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A command and its arguments, as typed; `columns` is the width of the user's terminal."""
+    """A command and its arguments, as typed; `columns` is the width of the user's terminal. The answer has the same
+    `number`."""
 
     words: tuple[str, ...]
     columns: int = 80
     colour: bool = False
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Answer:
 
     text: str
     failed: bool = False
+    number: int = 0
 
 
 class Line:
@@ -57,10 +60,15 @@ class Line:
             return None
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         values = [json.loads(line) for line in lines]
-        return [Request(tuple(value["words"]), value["columns"], value["colour"]) for value in values]
+        return [Request(**{**value, "words": tuple(value["words"])}) for value in values]
 
-    def answer(self) -> Answer:
-        """Wait for an answer. Raises EOFError when the other end is gone."""
+    def answer(self, number: int = 0) -> Answer:
+        """Wait for the answer to the request of a number; others are thrown away. Raises EOFError at the end."""
+        while (found := self._answer()).number != number:
+            pass
+        return found
+
+    def _answer(self) -> Answer:
         while b"\n" not in self._buffer:
             data = self._connection.recv(65536)
             if not data:

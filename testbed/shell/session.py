@@ -8,13 +8,17 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from testbed.fabric.build import build_plan
 from testbed.lab import Lab, fabric_up
 from testbed.outside.containers import Containers
 from testbed.outside.mininet_shell import Shell, history_file
+from testbed.report.live import live_block, live_lines
+from testbed.report.style import console_for
 from testbed.run import Running, rate_factor_for
 from testbed.scenario.model import Scenario
 from testbed.shell.command import Bench, commands
@@ -76,7 +80,11 @@ def _serve(bench: Bench, line: Line, shell: int) -> int:
         lab.check()
     live.close()
     for capture in bench.captures.values():
-        capture.close()
+        with suppress(OSError):  # a disk that is full now: what was written is there
+            capture.close()
+    console = console_for(sys.stderr)
+    for text in live_lines({"live": live_block(live.record())}):
+        console.print(text)
     return os.waitstatus_to_exitcode(os.waitpid(shell, 0)[1])
 
 
@@ -99,14 +107,18 @@ def _fork_shell(session: Session, lab: Lab, ours: Line, theirs: Line) -> int:
 
 
 def _run_shell(session: Session, lab: Lab, line: Line) -> int:
+    numbers = count(1)
+
     def ask(words: str, columns: int) -> tuple[str, bool]:
-        line.send(Request(tuple(words.split()), columns, colour=sys.stdout.isatty()))
-        answer = line.answer()
+        number = next(numbers)
+        line.send(Request(tuple(words.split()), columns, colour=sys.stdout.isatty(), number=number))
+        answer = line.answer(number)
         return answer.text, answer.failed
 
     def give_up() -> None:
-        line.send(Request(()))
-        line.answer()
+        number = next(numbers)
+        line.send(Request((), number=number))
+        line.answer(number)
 
     helps = {name: f"{commands[name].usage}\n{commands[name].help}" for name in commands.names()}
     repeated = frozenset(name for name in commands.names() if commands[name].repeats)

@@ -158,10 +158,11 @@ def test_faults_captures_and_policies(scenario: Path) -> None:
         "policy adaptive-ecn kmin=50KB\npolicy\npolicy none\npolicy\nstatus\nwatch\n",
     )
     assert output.count("drop h0-eth0") == 2
-    assert int(re.search(r"x\.pcapng: ([\d,]+) frames", output)[1].replace(",", "")) > 20  # type: ignore[index]
+    in_one_line = " ".join(output.split())  # a long path is wrapped
+    assert int(re.search(r"x\.pcapng: ([\d,]+) frames", in_one_line)[1].replace(",", "")) > 20  # type: ignore[index]
     assert capture.stat().st_size > 1000
-    assert "adaptive-ecn looks at the fabric" in output
-    assert "live clock, factor 5,000" in output
+    assert "adaptive-ecn looks at the fabric" in in_one_line
+    assert "live clock, factor 5,000" in in_one_line
     assert "leaf0-eth1" in output.rsplit("watch", 1)[1]
 
 
@@ -185,25 +186,50 @@ def test_what_cannot_be_done_is_said_and_fails_the_script(scenario: Path) -> Non
         assert said in output
 
 
-def test_it_works_for_everybody_and_leaves_nothing(start: Start, scenario: Path) -> None:
-    script = scenario.with_name("script")
-    script.write_text("h0 ping -c 1 h3\nh0 id -u\n")
-    process = start("live", str(scenario), "--exec", str(script), "--rate-factor", str(FACTOR))
+def handed(root: Path, lines: str) -> tuple[str, ...]:
+    """Put the scenario and a script into the place that a test's runs see; return the command's words."""
+    (root / "tmp" / "four.yaml").write_text(SCENARIO)
+    (root / "tmp" / "script").write_text(lines)
+    return "live", "/tmp/four.yaml", "--exec", "/tmp/script", "--rate-factor", str(FACTOR)
+
+
+def test_it_works_for_everybody_and_leaves_nothing(start: Start, root: Path) -> None:
+    process = start(*handed(root, "h0 ping -c 1 h3\nh0 id -u\n"))
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert "1 received, 0% packet loss" in output
+    assert "live clock, factor 5,000" in errors
 
 
-def test_killed_in_the_middle_it_leaves_nothing(start: Start, scenario: Path) -> None:
+def test_killed_in_the_middle_it_leaves_nothing(start: Start, root: Path) -> None:
     """The fixture `mark` sees to it that no process is left."""
-    script = scenario.with_name("script")
-    script.write_text("h0 ping -i 0.2 h3\n")
-    process = start("live", str(scenario), "--exec", str(script), "--rate-factor", str(FACTOR))
+    process = start(*handed(root, "h0 ping -i 0.2 h3\n"))
     assert process.stdout is not None
     while "icmp_seq=2" not in process.stdout.readline():
         assert process.poll() is None
     process.kill()
     process.communicate()
+
+
+def test_what_a_host_does_to_itself_or_what_a_user_mistypes_ends_nothing(scenario: Path) -> None:
+    lines = (
+        "h1 ip link del h1-eth0\n"
+        "source missing\n"
+        "fault pause-storm h2-eth0 at=1us until=2us\n"
+        "capture leaf0-eth1 /dev/full\ncapture leaf0-eth1 stop\n"
+        "collective all-reduce 64GiB chunk=64KiB\n"
+        "h0 ping -c 1 h3\n"
+    )
+    status, output = any_session(scenario, lines, "--set", "fabric.qos.pfc={}")
+    assert status == 1
+    assert " 0% packet loss" in output
+    assert "Traceback" not in output
+
+
+def test_a_collective_after_a_while_of_nothing_begins_on_time(scenario: Path) -> None:
+    output = session(scenario, "sh sleep 2\ncollective all-reduce 64K\nstatus\n")
+    worst_ms = float(re.search(r"events at most ([\d.]+) ms late", " ".join(output.split()))[1])  # type: ignore[index]
+    assert worst_ms < 1000
 
 
 class Terminal:

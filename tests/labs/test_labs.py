@@ -111,6 +111,30 @@ def test_a_policy_that_raises_is_shown_with_its_line(tmp_path: Path, trials: Tri
     assert all("policy.py" in detail and "ZeroDivisionError" in detail for detail in details)
 
 
+def test_what_a_student_hands_in_costs_that_student_alone(tmp_path: Path) -> None:
+    skip_without_lab()
+    lab = lab_called("3")
+    good, bad = solved(lab, tmp_path / "good"), solved(lab, tmp_path / "bad")
+    text = (bad / "enough.yaml").read_text()
+    (bad / "enough.yaml").write_text("".join(line for line in text.splitlines(True) if "qos:" not in line))
+    (bad / "answers.yaml").write_text(f"drops: {10**400}\nshare: .nan\nneeded: {'9' * 400}MiB\n")
+    grades = {grade.student: grade for grade in graded(lab, [bad, good], lambda _folder: None)}
+    assert grades["good"].right == len(grades["good"].points)
+    assert grades["bad"].trouble is None
+    assert grades["bad"].right < grades["good"].right
+
+
+def test_a_students_modules_are_not_the_commands(tmp_path: Path) -> None:
+    skip_without_lab()
+    lab = lab_called("1")
+    shutil.copy(lab.folder / "fabric.yaml", tmp_path)
+    (tmp_path / "testbed").mkdir()
+    (tmp_path / "testbed" / "__init__.py").write_text("")
+    (tmp_path / "testbed" / "__main__.py").write_text("print('{}')\n")
+    (tmp_path / "queue.py").write_text("raise SystemExit(7)\n")
+    assert Trials().run(tmp_path / "fabric.yaml")["fabric.hosts"] == 8
+
+
 def test_an_unknown_lab() -> None:
     with pytest.raises(ScenarioError, match=r"found 'one-lost-paket'; did you mean one-lost-packet\?"):
         lab_called("one-lost-paket")

@@ -157,3 +157,27 @@ def test_all_but_sleep_is_busy(loop: EventLoop, ran: Ran) -> None:
 def test_a_factor_below_one_is_refused(loop: EventLoop) -> None:
     with pytest.raises(ValueError, match="1 or more, found 0"):
         LiveClock(loop, 0)
+
+
+def test_what_begins_after_a_while_without_events_begins_now(wall: Wall, loop: EventLoop) -> None:
+    clock = LiveClock(loop, 1000, wall)
+    wall.time_ns += 7_000_000
+    clock.catch_up()
+    assert loop.now == 7_000_000
+    loop.at(8_000_000, print)
+    wall.time_ns += 5_000_000
+    clock.catch_up()
+    assert loop.now == 8_000_000 - 1  # an event that is late is not overtaken
+
+
+def test_time_that_was_held_inside_a_turn_is_not_busy(wall: Wall, loop: EventLoop) -> None:
+    clock = LiveClock(loop, 1000, wall)
+
+    def command(_nothing: object) -> None:
+        began_ns = wall.time_ns
+        wall.time_ns += 500_000_000
+        clock.held(began_ns)
+
+    loop.at(0, command)
+    clock.turn(0)
+    assert clock.busy_ns == 0

@@ -104,11 +104,11 @@ def test_a_paused_priority_waits_and_others_pass(bench: Bench) -> None:
     assert left(bench) == [1]
 
 
-def test_rdma_control_frames_and_the_kernels_take_turns(bench: Bench) -> None:
+def test_rdma_control_frames_go_first(bench: Bench) -> None:
     bench.send(ip(1), ip(2))
     for mark in (11, 12):
         bench.nic.send_control(ip(mark))
-    assert left(bench) == [11, 1, 12, 2]
+    assert left(bench) == [11, 12, 1, 2]
 
 
 def test_the_queue_is_as_long_as_an_interfaces(bench: Bench) -> None:
@@ -143,6 +143,37 @@ def test_arp_is_answered_at_once(bench: Bench) -> None:
     assert reply[:14] == bytes.fromhex("0200000000000201000000010806")
     assert reply[22:32] == bytes.fromhex("0201000000010a030002")
     assert left(bench) == []
+
+
+@pytest.mark.parametrize("length", [14, 20, 33])
+def test_a_frame_without_a_whole_ip_header_stays(bench: Bench, length: int) -> None:
+    bench.send((TO_ROUTER + b"\x08\x00" + bytes(40))[:length])
+    assert left(bench) == []
+    assert bench.nic.kernel_dropped == {NOT_ROUTED: 1}
+
+
+def test_a_host_that_sends_without_end_is_read_in_portions_and_bounded(bench: Bench) -> None:
+    sent = 0
+    while True:
+        try:
+            bench.kernel.send(ip(sent % 65536), socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            break
+        sent += 1
+    bench.nic.take_from_kernel()
+    before = len(bench.loop._heap)
+    assert 0 < before <= 64
+    bench.loop.run()
+    assert len(left(bench)) == before
+
+
+def test_an_interface_that_is_gone_is_forgotten(bench: Bench) -> None:
+    gone: list[int] = []
+    bench.nic.on_gone = gone.append
+    bench.nic.connect_kernel(os.open("/", os.O_RDONLY), lambda: 0)
+    bench.nic.take_from_kernel()
+    assert len(gone) == 1
+    os.close(gone[0])
 
 
 def test_what_is_not_roce_goes_to_the_kernel(bench: Bench) -> None:

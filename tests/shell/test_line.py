@@ -14,6 +14,13 @@ def test_requests_and_answers_cross_the_line() -> None:
     assert shell.answer() == Answer("no\n", failed=True)
 
 
+def test_answers_to_others_are_thrown_away() -> None:
+    shell, engine = Line.pair()
+    engine.send(Answer("given up\n", failed=True, number=6))
+    engine.send(Answer("", number=7))
+    assert shell.answer(7) == Answer("", number=7)
+
+
 def test_a_request_that_comes_in_halves() -> None:
     shell, engine = Line.pair()
     text = b'{"words": ["status"], "columns": 80, "colour": false}\n'

@@ -361,4 +361,6 @@ class Requester:
         self._returned -= self.end_sequence - self.next_sequence
         self.next_sequence = self.send_limit = self.unacknowledged = self.end_sequence
         self._deadline_ps = 0
+        if self.log is not None:
+            self.log.unfinished.clear()
         return messages

@@ -188,7 +188,7 @@ class RankReplay:
         return self._streams[f"group {work.group}"] if isinstance(work, Collective) else None
 
     def _start(self, position: int) -> None:
-        self.timetable.starts_ps[position] = self._loop.now - self._began_ps
+        self.timetable.start(position, self._loop.now - self._began_ps)
         self._release(self._after_start[position])
         work = self._nodes[position].work
         if isinstance(work, Compute) and self._script.durations_ps[self.rank][position]:

@@ -15,6 +15,12 @@ class Timetable:
         self.starts_ps: list[int | None] = [None] * len(nodes)
         self.ends_ps: list[int | None] = [None] * len(nodes)
         self._nodes = nodes
+        self._started: dict[int, int] = {}
+
+    def start(self, position: int, time_ps: int) -> None:
+        """A node starts."""
+        self._started[position] = len(self._started)
+        self.starts_ps[position] = time_ps
 
     @property
     def end_ps(self) -> int:
@@ -22,8 +28,9 @@ class Timetable:
         return max((end for end in self.ends_ps if end is not None), default=0)
 
     def in_order(self, positions: Sequence[int]) -> list[int]:
-        """Return `positions` by their start, then by their place in the file."""
-        return sorted(positions, key=lambda position: (self.starts_ps[position] or 0, position))
+        """Return `positions` in the order in which they started: of two at one time, too, which may follow from each
+        other."""
+        return sorted(positions, key=lambda position: self._started[position])
 
     def busy(self) -> list[tuple[int, int]]:
         """Return when the rank computed on any stream: (start, end), in order, apart from each other."""

@@ -47,7 +47,8 @@ def cast_algorithm(trace: Trace, together: Together, hosts: Sequence[int], optio
     `hosts` says for each rank of the trace which host it is on. Raises ValueError with what the algorithm refuses.
     """
     work = together.work
-    if len(together.members) < 2 or not (work.size_bytes or work.kind == "barrier"):
+    nothing = not any(part.size_bytes for part in _parts(trace, together)) and work.kind != "barrier"
+    if len(together.members) < 2 or nothing:
         return None
     kind = played_kind(trace, together)
     name = algorithm_name(kind, options)
@@ -120,7 +121,11 @@ class _Caster:
             return tuple(tuple(share[i] if j == root else 0 for j in range(n)) for i in range(n))
         if self._together.work.kind == "scatter":
             return tuple(share if i == root else (0,) * n for i in range(n))
-        splits = [work.split_bytes for work in _parts(self._trace, self._together)]
-        return tuple(
-            share if split is None else tuple(self._elements(size) if size else 0 for size in split) for split in splits
-        )
+        return tuple(self._row(part) for part in _parts(self._trace, self._together))
+
+    def _row(self, part: Collective) -> tuple[int, ...]:
+        """What one rank sends to each: as its split says, or else the same to all."""
+        if part.split_bytes is not None:
+            return tuple(self._elements(size) if size else 0 for size in part.split_bytes)
+        n, elements = len(self._together.members), self._elements(part.size_bytes) if part.size_bytes else 0
+        return tuple(elements // n + (index < elements % n) for index in range(n))

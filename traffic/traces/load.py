@@ -185,17 +185,18 @@ def _by_rank(kind: str, files: Sequence[Path], groups: Groups, all_files: Sequen
     trace = Trace(
         kind, tuple(str(file) for file in all_files), tuple(ranks), {**groups, **inferred}, tuple(sorted(inferred))
     )
-    return _whole_buffers(trace) if kind == CHAKRA else trace
+    return _whole_buffers(trace, ("all-gather", "gather") if kind == CHAKRA else ("gather",))
 
 
-def _whole_buffers(trace: Trace) -> Trace:
-    """Return the trace with gathers counted as nccl-tests does: a Chakra file has what each rank brings in."""
+def _whole_buffers(trace: Trace, kinds: tuple[str, ...]) -> Trace:
+    """Return the trace with gathers counted as nccl-tests does, by the whole: of `kinds` the file has what each rank
+    brings in."""
     ranks = []
     for rank in trace.ranks:
         nodes = []
         for node in rank.nodes:
             work = node.work
-            if isinstance(work, Collective) and work.kind in ("all-gather", "gather"):
+            if isinstance(work, Collective) and work.kind in kinds:
                 node = replace(node, work=replace(work, size_bytes=work.size_bytes * len(trace.members(work.group))))
             nodes.append(node)
         ranks.append(replace(rank, nodes=tuple(nodes)))

@@ -107,7 +107,7 @@ class _Reader:
                 self.draft.left_out["operators and labels without a duration"] += 1
         except TraceError:
             raise
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
             what = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
             text = f"expected a node of an execution trace, found {shorten(repr(node))}: {what}"
             raise mistake(self.draft.file, None, f"{place}: {text}") from error

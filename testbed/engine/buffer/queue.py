@@ -137,6 +137,11 @@ class ClassQueue:
         self._look()
         self._watermark_bytes = 0
 
+    @property
+    def interval_bytes(self) -> int:
+        """The most bytes that waited since `take_interval_peak`."""
+        return max(self._interval_bytes, self.recent_bytes)
+
     def take_interval_peak(self) -> int:
         """Return the most bytes that waited since this was last called: what a time series keeps."""
         self._look()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from testbed.report.html.read import RunFiles
-from traffic.results import COMPUTE
+from traffic.results import COMPUTE, START
 
 Span = tuple[int, int]
 _FINEST = 3000
@@ -20,7 +20,8 @@ def gantt(files: RunFiles) -> dict[str, Any]:
     waits = files.table("waits")
     if waits is not None:
         for rank, what, start, end in zip(*(waits[c] for c in ("rank", "what", "start_ps", "end_ps")), strict=True):
-            found.setdefault((rank, "compute" if what == COMPUTE else "wait"), []).append((start, end))
+            if what != START:
+                found.setdefault((rank, "compute" if what == COMPUTE else "wait"), []).append((start, end))
     messages = files.table("messages")
     if messages is not None:
         names = ("source", "posted_ps", "granted_ps", "arrived_ps")

@@ -18,7 +18,10 @@ def run(bench: Bench, words: Sequence[str]) -> Outcome:
         capture = bench.captures.pop(port, None)
         if capture is None:
             raise CommandError(f"nothing is captured at {port}")
-        capture.close()
+        try:
+            capture.close()
+        except OSError as error:
+            raise CommandError(f"{capture.path}: not all of it could be written: {error.strerror}") from None
         return Text(f"{capture.path}: {capture.frames:,} frames")
     if port in bench.captures:
         raise CommandError(f"{port} is captured into {bench.captures[port].path}; first: capture {port} stop")

@@ -33,7 +33,8 @@ class Attributes:
         value = self.value(name)
         if value is None:
             return default
-        if isinstance(value, (bool, bytes, str, tuple)) or value != int(value) or not 0 <= value <= most:
+        fraction = isinstance(value, float) and not value.is_integer()  # so are infinity and what is no number
+        if fraction or isinstance(value, (bool, bytes, str, tuple)) or not 0 <= value <= most:
             raise ValueError(f"expected a whole number from 0 to {most} as {name!r}, found {value!r}")
         return int(value)
 
