@@ -27,6 +27,7 @@ from benchmarks import (  # noqa: E402 - finds them by the above
     peers,
     readme,
     reference,
+    report,
     time_profile,
 )
 from benchmarks.figures import Options, Result  # noqa: E402
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[Options], Result]] = {
     "ovs-limit": ovs_limit.benchmark,
     "lossless": lossless.benchmark,
     "measuring": measuring.benchmark,
+    "report": report.benchmark,
     "profile": time_profile.benchmark,
     "growth": growth.benchmark,
     "w1-ring": partial(peers.benchmark, peers.W1_RING),

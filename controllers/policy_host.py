@@ -4,7 +4,8 @@ Whatever a policy does wrong ends the run with one line that names the policy, t
 its file:
 
 - it raises: the innermost line of its own file;
-- it hangs: the line that it is at when `WALL_LIMIT_S` has passed (an alarm signal finds it there);
+- it hangs: the line that it is at when `WALL_LIMIT_S` has passed (an alarm signal finds it there), or, while it is
+  loaded, `LOAD_LIMIT_S`;
 - it answers nonsense, or without end: the line that yielded it, or that returned it.
 
 OpenFlow actions stay here, by the serial number of the question, until the testbed says that their time has come;
@@ -33,9 +34,13 @@ from controllers.policy.base import Policy
 from controllers.policy.catalogue import policy_class
 from controllers.policy.options import read_options
 from controllers.policy.telemetry import Telemetry
+from controllers.time_limit import time_limit
 from testbed.errors import ScenarioError
 from testbed.fabric.plan import FabricPlan
 from testbed.units import format_time
+
+LOAD_LIMIT_S = min(10.0, WALL_LIMIT_S)
+"""A policy is loaded within this wall time: a live session, whose clock stands still meanwhile, waits for it."""
 
 MOST_ACTIONS = 100_000
 """Of one answer: a generator that never ends is named long before its wall time, or memory, is used up."""
@@ -153,7 +158,9 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def load_policy(name: str, given: Mapping[str, Any], plan: FabricPlan, app: str) -> PolicyHost:
+def load_policy(
+    name: str, given: Mapping[str, Any], plan: FabricPlan, app: str, limit_s: float = LOAD_LIMIT_S
+) -> PolicyHost:
     """Make the policy `name` (one of the project's own, or a path) with the options `given`.
 
     Raises ScenarioError, which lists every mistake, for options that do not fit; what the policy's own code raises is
@@ -161,19 +168,24 @@ def load_policy(name: str, given: Mapping[str, Any], plan: FabricPlan, app: str)
     """
     source = str(Path(name).absolute())
     try:
-        kind, source = policy_class(name)
-        values, mistakes = read_options(kind, name, given)
-        if mistakes:
-            paths = (f"controller.policy.{each.name}" if each.name else "controller.policy" for each in mistakes)
-            raise ScenarioError("\n".join(f"{path}: {each.text}" for path, each in zip(paths, mistakes, strict=True)))
-        policy = kind(**values)
+        with time_limit(limit_s):
+            kind, source = policy_class(name)
+            policy = kind(**_options(kind, name, given))
     except ScenarioError:
         raise
-    except BaseException as error:  # SystemExit and KeyboardInterrupt too
+    except BaseException as error:  # SystemExit, KeyboardInterrupt and TooLong too
         raise ScenarioError(f"policy {name}, while it was loaded: {report(error, source)}") from None
     if kind.needs_app not in (None, app):
         raise ScenarioError(f"policy {name}: it builds on the rules of {kind.needs_app}, found the application {app}")
     return PolicyHost(policy, name, source, plan)
+
+
+def _options(kind: type[Policy], name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    values, mistakes = read_options(kind, name, given)
+    if mistakes:
+        paths = (f"controller.policy.{each.name}" if each.name else "controller.policy" for each in mistakes)
+        raise ScenarioError("\n".join(f"{path}: {each.text}" for path, each in zip(paths, mistakes, strict=True)))
+    return values
 
 
 # --- a policy that hangs ---------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from controllers.channel import Counts
@@ -14,9 +15,12 @@ from testbed.outside import openvswitch
 from testbed.outside.containers import Container
 from testbed.outside.controller import ControllerProcess
 from testbed.outside.hosts import connect_kernels, name_hosts
+from testbed.outside.kernel_datapath import KERNEL, USER, on_one_processor, require_datapath
 from testbed.outside.network import CONTROLLER_ADDRESS, CONTROLLER_PORT, Network
 from testbed.outside.openvswitch import OpenVSwitch, PortCount
 from testbed.outside.ovs_forwarder import OvsDatapath, OvsSwitch
+from testbed.outside.ovs_kernel_forwarder import KernelDatapath
+from testbed.outside.soft_roce import SoftRoce
 from testbed.scenario.model import ControllerOptions
 
 _READY_TIMEOUT_S = 60
@@ -26,7 +30,9 @@ _COUNTER_PATIENCE_S = 5
 class Lab:
     """A fabric that is up: every switch has its rules, and `datapath` forwards for the engine.
 
-    `installed` are the OpenFlow messages that it took until every switch had confirmed its rules.
+    `installed` are the OpenFlow messages that it took until every switch had confirmed its rules. `where` is Open
+    vSwitch's datapath, ``user`` or ``kernel``; `processors` are those that programs of the run may use where this
+    thread is kept on one (the kernel datapath), else None.
     """
 
     def __init__(
@@ -36,12 +42,19 @@ class Lab:
         controller: ControllerProcess,
         network: Network,
         installed: Counts,
+        where: str = USER,
+        processors: frozenset[int] | None = None,
     ) -> None:
         self.plan = plan
         self.controller = controller
         self.installed = installed
         self.network = network
-        self.datapath = OvsDatapath(plan, network.taps, self.check, controller.sync)
+        self.where = where
+        self.processors = processors
+        kernel = where == KERNEL
+        forget = openvswitch.forget_kernel_rules if kernel else openvswitch.forget_cached_rules
+        self.maintenance = Maintenance(forget, partial(openvswitch.install_fence, datapath=where))
+        self.datapath = (KernelDatapath if kernel else OvsDatapath)(plan, network.taps, self.check, self._sync)
         self.datapath.watch_controller(controller.fileno(), controller.check)
         controller.on_packet_in = self.datapath.on_packet_in
         unknown = controller.app not in app_names()
@@ -49,7 +62,13 @@ class Lab:
             switch.may_punt = unknown
             switch.looks_for_marks = unknown or controller.has_policy
         self._open_vswitch = open_vswitch
-        self._looked_up_before = openvswitch.frames_looked_up()
+        self._looked_up_before = openvswitch.lookups(where)
+
+    def _sync(self, switch: str) -> None:
+        """Return when all that `switch` has sent up so far has been told of."""
+        if self.where == KERNEL:
+            openvswitch.finish_turn()
+        self.controller.sync(switch)
 
     @property
     def forwarders(self) -> dict[str, OvsSwitch]:
@@ -89,13 +108,12 @@ class Lab:
                 if counted.get(number) != ours:
                     found.append(f"{port.name}: engine {ours}, Open vSwitch {counted.get(number)}")
         ours_in = sum(sum(switch.frames_in.values()) for switch in self.datapath.switches.values())
-        looked_up = openvswitch.frames_looked_up() - self._looked_up_before
-        if looked_up != ours_in:
+        now, before = openvswitch.lookups(self.where), self._looked_up_before
+        if (looked_up := now.taken - before.taken) != ours_in:
             found.append(f"datapath: engine {ours_in} frames in, Open vSwitch took {looked_up} from its sockets")
+        if lost := now.lost - before.lost:
+            found.append(f"datapath: Open vSwitch lost {lost} frames on their way up to ovs-vswitchd")
         return found
-
-
-MAINTENANCE = Maintenance(openvswitch.forget_cached_rules, openvswitch.install_fence)
 
 
 @contextmanager
@@ -107,15 +125,20 @@ def fabric_up(
     *,
     kernels: bool = False,
     containers: Mapping[str, Container] | None = None,
+    datapath: str = USER,
+    soft_roce: SoftRoce | None = None,
 ) -> Iterator[Lab]:
     """Bring the fabric of `plan` up under a controller, hand it over, take it down. Call inside the sandbox.
 
     `kernels`: the hosts' kernels are to use it too (`testbed.outside.hosts`). `containers` are the hosts that are one.
+    `soft_roce` says which hosts have the kernel's own RDMA (`testbed.outside.soft_roce`), `datapath` where Open vSwitch
+    forwards: ``user`` or ``kernel`` (`testbed.outside.kernel_datapath`).
     The controller starts while the network is built; a user's own policy is looked at before. Raises ScenarioError when
     something is wrong with it, and TestbedError, quoting the controller's or Open vSwitch's own last lines, when one of
-    them ends or a switch has no rules in time.
+    them ends or a switch has no rules in time, and MachineError where the kernel has no such datapath.
     """
-    open_vswitch = OpenVSwitch()
+    require_datapath(datapath)
+    open_vswitch = OpenVSwitch(datapath=datapath)
     controller = ControllerProcess(
         options.app,
         plan,
@@ -125,7 +148,8 @@ def fabric_up(
         model_time=True,
         openflow_log=openflow_log,
     )
-    network = Network(plan, containers=containers)
+    network = Network(plan, datapath=datapath, containers=containers, soft_roce=soft_roce)
+    stack = ExitStack()
     try:
         try:
             controller.start()
@@ -141,8 +165,11 @@ def fabric_up(
             openvswitch.keep_connections(switch.name for switch in plan.switches)
             ready = controller.wait_ready(_READY_TIMEOUT_S)
             for switch in plan.switches:  # an application may have deleted all flows when the switch connected
-                openvswitch.install_fence(switch.name)
-            lab = Lab(plan, open_vswitch, controller, network, ready.counts)
+                openvswitch.install_fence(switch.name, datapath)
+            if datapath == KERNEL:
+                network.leave_no_queueing()
+            processors = stack.enter_context(on_one_processor(datapath))
+            lab = Lab(plan, open_vswitch, controller, network, ready.counts, datapath, processors)
         except (OSError, TestbedError):
             # Whatever failed, the death of a daemon is the better explanation.
             open_vswitch.check()
@@ -150,6 +177,7 @@ def fabric_up(
         yield lab
         lab.datapath.close()
     finally:
+        stack.close()
         network.close()
         controller.stop()
         open_vswitch.stop()

@@ -18,13 +18,14 @@ from testbed.engine.loop import EventLoop
 from testbed.errors import TestbedError
 from testbed.fabric.build import build_plan
 from testbed.fabric.plan import FabricPlan, Port
-from testbed.lab import MAINTENANCE, Lab, fabric_up
+from testbed.lab import Lab, fabric_up
 from testbed.live.calibrate import Trial, calibrated
 from testbed.live.host_nic import HostNic
 from testbed.live.live import Live, packet_ps
 from testbed.measurement.capture import PortCapture
 from testbed.measurement.causes.collect import TransitCollector
-from testbed.measurement.causes.explain import explanation_of
+from testbed.measurement.causes.explain import explained
+from testbed.measurement.causes.model import Explanation
 from testbed.measurement.history import History
 from testbed.measurement.invariants import invariants
 from testbed.measurement.pauses import pause_report
@@ -32,6 +33,7 @@ from testbed.measurement.recorder import DropRecorder
 from testbed.measurement.records import Measurements, OvsRecord, PortRecord, WallRecord
 from testbed.measurement.versions import versions
 from testbed.outside import openvswitch
+from testbed.outside.kernel_datapath import USER
 from testbed.outside.memory import require_memory
 from testbed.scenario.model import ControllerOptions, Scenario, Work
 from traffic.nic import Nic
@@ -53,13 +55,15 @@ class RunOptions:
 
     `directory` is where a capture goes; `started` the wall time (time.monotonic) at which the user's command began;
     `progress` is called now and then with the run as it stands. `rate_factor`: on the live clock, wall time over model
-    time, or 0 for one that the machine can hold; None: on the virtual clock.
+    time, or 0 for one that the machine can hold; None: on the virtual clock. `datapath` is Open vSwitch's, ``user`` or
+    ``kernel``.
     """
 
     directory: Path
     started: float
     progress: Callable[["Running"], None]
     rate_factor: int | None = None
+    datapath: str = USER
 
 
 class Running:
@@ -96,7 +100,7 @@ class Running:
             mtu=scenario.transport.mtu,
             seed=scenario.seed,
         )
-        self.control.attach(self.fabric, lab.controller, lab.datapath, MAINTENANCE)
+        self.control.attach(self.fabric, lab.controller, lab.datapath, lab.maintenance)
         self.causes: TransitCollector | None = None
         if scenario.measure.causes and rate_factor is None:
             self.causes = TransitCollector.watching(self.nics.values(), self.fabric)
@@ -170,7 +174,8 @@ def run(scenario: Scenario, options: RunOptions) -> Measurements:
     plan = build_plan(scenario.fabric)
     require_memory(memory_needed(scenario.workload, plan, scenario.seed))
     log = options.directory / "openflow.log" if scenario.measure.openflow_log else None
-    with fabric_up(plan, scenario.controller, openflow_log=log, kernels=options.rate_factor is not None) as lab:
+    kernels = options.rate_factor is not None
+    with fabric_up(plan, scenario.controller, openflow_log=log, kernels=kernels, datapath=options.datapath) as lab:
         wanted = options.rate_factor
         factor = None if wanted is None else rate_factor_for(scenario, plan, lab, wanted)
         return _run_on(lab, scenario, plan, options, factor)
@@ -249,7 +254,7 @@ def _measurements(
     ovs, pauses = _ovs_record(lab), pause_report(fabric)
     nvlink = tuple(domain.statistics() for domain in running.domains.values())
     series = None if history is None else history.series(duration_ps, drops)
-    explanation = None if running.causes is None else explanation_of(running.causes, fabric, drops, pauses, results)
+    explanation = None if running.causes is None else explained(running.causes, fabric, drops, pauses, results)
     return Measurements(
         scenario=running.scenario,
         plan=running.plan,
@@ -284,14 +289,14 @@ def _measurements(
             ),
             running.control.on_model_time(lab.controller.status(), duration_ps),
         ),
-        wall=_wall_record(fabric, started, first_packet, finished),
+        wall=_wall_record(fabric, lab, started, first_packet, finished),
         control=running.control.measured(),
         switches={name: switch.statistics() for name, switch in fabric.switches.items()},
         pauses=pauses,
         congestion=tuple(_congestion(running.nics.values())),
         congestion_samples=_samples(running.nics.values()),
         live=running.live.record() if running.live else None,
-        explanation=explanation,
+        explanation=explanation if isinstance(explanation, Explanation) else None,
         nvlink=nvlink,
         series=series,
         events=None if history is None else history.events(duration_ps, drops, pauses, running.scenario.faults),
@@ -316,7 +321,7 @@ def snapshot(running: Running, lab: Lab) -> Measurements:
         retransmitted_packets=sum(counters["retransmitted_packets"] for counters in nics.values()),
         ovs=_ovs_record(lab),
         invariants=(),
-        wall=_wall_record(running.fabric, now, now, now + 1),
+        wall=_wall_record(running.fabric, lab, now, now, now + 1),
         control=running.control.measured(),
         switches={name: switch.statistics() for name, switch in running.fabric.switches.items()},
         pauses=pause_report(running.fabric),
@@ -386,7 +391,7 @@ def _credit_wait_ps(fabric: ModelFabric, port: str) -> int | None:
     return None if control is None else sum(lane.credit_wait_ps for lane in control.statistics(port))
 
 
-def _wall_record(fabric: ModelFabric, started: float, first_packet: float, finished: float) -> WallRecord:
+def _wall_record(fabric: ModelFabric, lab: Lab, started: float, first_packet: float, finished: float) -> WallRecord:
     seconds = finished - first_packet
     return WallRecord(
         seconds=seconds,
@@ -394,4 +399,5 @@ def _wall_record(fabric: ModelFabric, started: float, first_packet: float, finis
         packet_hops=fabric.data_hops,
         packet_hops_per_second=fabric.data_hops / seconds,
         peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        datapath=lab.where,
     )

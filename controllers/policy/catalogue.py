@@ -7,6 +7,7 @@ file holds one class derived from `Policy`; a user's file is loaded in the contr
 import importlib
 import importlib.util
 import inspect
+import linecache
 import sys
 from dataclasses import dataclass, is_dataclass
 from difflib import get_close_matches
@@ -91,13 +92,33 @@ def policy_in(module: ModuleType, name: str) -> type[Policy]:
 
 
 def import_file(path: Path, noun: str) -> ModuleType:
-    """Import a file under its own name, with its folder on the path, as Python does with a script."""
+    """Import a file under its own name, with its folder on the path, as Python does with a script.
+
+    A file that was imported before is read again: somebody may have changed it.
+    """
+    _forget(path)
     if path.stem in sys.modules:
         raise ScenarioError(f"{noun} {path}: a module {path.stem!r} is already loaded; rename the file")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(path.stem, path.absolute())
     if spec is None or spec.loader is None:
         raise ScenarioError(f"{noun} {path}: expected a Python file, found none")
-    sys.path.insert(0, str(path.resolve().parent))
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[path.stem]
+        raise
     return module
+
+
+def _forget(path: Path) -> None:
+    """Forget the module of this very file, if there is one, and its compiled form: that is told from a change by the
+    second only."""
+    loaded = sys.modules.get(path.stem)
+    if loaded is not None and loaded.__spec__ is not None and loaded.__spec__.origin == str(path.absolute()):
+        del sys.modules[path.stem]
+        linecache.checkcache(str(path.absolute()))
+        Path(importlib.util.cache_from_source(str(path.absolute()))).unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from testbed.cli.counters import read_summary
-from testbed.errors import ScenarioError
+from testbed.errors import ScenarioError, TestbedError
 
 _PARTS = {"chapters", "causes", "stalls"}
 _OF = {"collective", "flow", "trace", "rank"}
@@ -43,9 +43,16 @@ def explain(run: Path, rank: str | None, as_json: bool) -> None:
 
 
 def read_explanation(run: Path, summary: Any) -> Any:
-    """Return the explanation of the finished run in `run`. Raises ScenarioError when there is none."""
+    """Return the explanation of the finished run in `run`. Raises ScenarioError when there is none, TestbedError when
+    the explainer itself failed on it."""
     path = run / "explanation.json"
     if not path.exists():
+        failed = next((each for each in summary["invariants"] if each["name"] == "causes" and not each["ok"]), None)
+        if failed is not None:
+            raise TestbedError(
+                f"{run}: {failed['detail']}; the run's results are whole, but nothing explains them. "
+                "This is a mistake in rocelab, not in the scenario"
+            )
         raise ScenarioError(f"{run}: expected a run with its causes, found no explanation.json in it: {_why(summary)}")
     try:
         told = json.loads(path.read_text(encoding="utf-8"))

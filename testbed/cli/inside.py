@@ -11,10 +11,14 @@ from testbed.cli.pipe import stop_writing
 from testbed.errors import RocelabError
 from testbed.outside.machine import require_machine
 from testbed.outside.sandbox import run_in_sandbox
+from testbed.outside.shared_screen import SharedScreen
 
 
-def in_sandbox(inside: Callable[[], int]) -> int:
-    """Run `inside` in a sandbox and return its exit status, or that of the RocelabError that ended it, once printed."""
+def in_sandbox(inside: Callable[[], int], screen: SharedScreen | None = None) -> int:
+    """Run `inside` in a sandbox and return its exit status, or that of the RocelabError that ended it, once printed.
+
+    `screen`: what it draws on, if it takes the terminal's screen.
+    """
 
     def guarded() -> int:
         try:
@@ -26,8 +30,8 @@ def in_sandbox(inside: Callable[[], int]) -> int:
         except KeyboardInterrupt:
             click.echo("rocelab: interrupted", err=True)
             return 128 + signal.SIGINT
-        except BrokenPipeError:
-            return stop_writing()
+        except OSError as error:
+            return stop_writing(error)
 
     require_machine()
-    return run_in_sandbox(guarded)
+    return run_in_sandbox(guarded, screen)

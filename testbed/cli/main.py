@@ -82,8 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         status = _status_of(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
-        status = stop_writing()
+    except OSError as error:
+        status = stop_writing(error)
     sys.exit(status)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from testbed.cli.clock import RateFactor, factor_for
+from testbed.cli.datapath import datapath_option
 from testbed.scenario.load import load_scenario
 
 
@@ -33,6 +34,7 @@ from testbed.scenario.load import load_scenario
     metavar="K|auto",
     help="On the live clock: wall time over model time; auto (the default) measures what the machine can hold.",
 )
+@datapath_option
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json, and nothing else, on standard output.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--watch", is_flag=True, help="Show the fabric live while it runs; in a pipe, a line now and then.")
@@ -46,6 +48,7 @@ def run(
     out: Path | None,
     clock: str,
     rate_factor: int | None,
+    datapath: str,
     as_json: bool,
     quiet: bool,
     watch: bool,
@@ -60,20 +63,24 @@ def run(
     scenario = load_scenario(file, (*choices(policy, controller), *overrides))
 
     from testbed.cli.inside import in_sandbox
+    from testbed.outside.kernel_datapath import require_datapath
     from testbed.outside.machine import require_machine
     from testbed.outside.run_directory import make_run_directory
+    from testbed.outside.shared_screen import SharedScreen
 
     require_machine()
+    require_datapath(datapath)
     directory = make_run_directory(out, file.stem)
+    screen = SharedScreen() if watch else None
 
     def inside() -> int:
         from testbed.cli.running import Output, carry_out
 
-        output = Output(directory.inside, shown=directory.path, as_json=as_json, quiet=quiet, watch=watch)
-        return carry_out(scenario, overrides, output, started, factor)
+        output = Output(directory.inside, shown=directory.path, as_json=as_json, quiet=quiet, screen=screen)
+        return carry_out(scenario, overrides, output, started, factor, datapath)
 
     try:
-        context.exit(in_sandbox(inside))
+        context.exit(in_sandbox(inside, screen))
     finally:
         directory.close()
 

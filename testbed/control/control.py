@@ -113,6 +113,8 @@ class Control:
         if self.loop is not None:
             self.loop.stop()
         self.loop = None
+        for switch in self._datapath.switches.values():  # rules that the one before has set may go on marking
+            switch.looks_for_marks = True
         if policy is not None:
             self.loop = self._loop_of(str(policy["kind"]), used.sees_flows)
             self.loop.start(_never)

@@ -161,7 +161,7 @@ class QosPort(SwitchPort):
             priority=queue.priority,
             queue_bytes=queue.bytes,
             watermark_bytes=queue.watermark_bytes,
-            peak_bytes=queue.most_bytes,
+            peak_bytes=queue.peak_bytes,
             out_packets=queue.left_frames,
             out_bytes=queue.left_bytes,
             ecn_marked_packets=queue.marked_frames,

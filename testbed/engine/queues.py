@@ -8,6 +8,7 @@ from collections import deque
 from typing import Protocol
 
 from testbed.engine.frame import Frame
+from testbed.engine.peaks import PeakBytes
 from testbed.engine.reasons import SHARED_FULL
 
 
@@ -38,28 +39,24 @@ class DropTail:
         return SHARED_FULL if self._memory.used_bytes + frame_bytes > self._memory.size_bytes else None
 
 
-class EgressQueue:
+class EgressQueue(PeakBytes):
     """First in, first out, in the memory of its switch.
 
     Attributes:
-        bytes: waiting now; recent_bytes: the most since anybody looked at a peak; peak_bytes: the most there ever was.
         entered_frames, left_frames: so far. dropped: refused frames by reason.
     """
 
     flushed_frames = 0  # nothing ever empties such a queue but its wire
     marked_frames = 0  # nor marks its frames
 
-    __slots__ = (
-        "_discipline", "_frames", "_interval_bytes", "_memory", "_peak_bytes", "_seen_bytes", "bytes", "dropped",
-        "entered_frames", "left_frames", "recent_bytes",
-    )  # fmt: skip
+    __slots__ = ("_discipline", "_frames", "_memory", "dropped", "entered_frames", "left_frames")
 
     def __init__(self, memory: SwitchMemory, discipline: Discipline) -> None:
+        super().__init__()
         self._memory = memory
         self._discipline = discipline
         self._frames: deque[Frame] = deque()
-        self.bytes = self.recent_bytes = self.entered_frames = self.left_frames = 0
-        self._interval_bytes = self._peak_bytes = self._seen_bytes = 0
+        self.entered_frames = self.left_frames = 0
         self.dropped: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -82,36 +79,6 @@ class EgressQueue:
         if used > memory.peak_bytes:
             memory.peak_bytes = used
         return None
-
-    @property
-    def peak_bytes(self) -> int:
-        """The most bytes that ever waited."""
-        return max(self._peak_bytes, self.recent_bytes)
-
-    def take_interval_peak(self) -> int:
-        """Return the most bytes that waited since this was last called: what a time series keeps."""
-        self._look()
-        most, self._interval_bytes = self._interval_bytes, 0
-        return most
-
-    def take_seen_peak(self) -> int:
-        """Return the most bytes that waited since this was last called: what a watcher of the run is shown."""
-        self._look()
-        most, self._seen_bytes = self._seen_bytes, 0
-        return most
-
-    @property
-    def interval_bytes(self) -> int:
-        """The most bytes that waited since `take_interval_peak`."""
-        return max(self._interval_bytes, self.recent_bytes)
-
-    def _look(self) -> None:
-        """Hand `recent_bytes` on to all peaks, and begin it afresh with what waits now."""
-        recent = self.recent_bytes
-        self._interval_bytes = max(self._interval_bytes, recent)
-        self._seen_bytes = max(self._seen_bytes, recent)
-        self._peak_bytes = max(self._peak_bytes, recent)
-        self.recent_bytes = self.bytes
 
     def has_more(self) -> bool:
         """Whether a frame waits."""

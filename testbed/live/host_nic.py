@@ -3,14 +3,14 @@
     kernel --> TAP --> kernel queue --\\
     queue pairs --------------------- >--> dequeue() --> transmitter      (in turn, frame by frame)
 
-    receive(frame) --> RoCE: the NIC's own, as ever
+    receive(frame) --> RoCE: the NIC's own, as ever; with Soft-RoCE, what a kernel has sent --> TAP --> kernel
                    \\-> anything else --> TAP --> kernel
 
 The kernel queue is as long as a Linux interface's by default, drop-tail, one for each priority: a pause holds up the
 kernel's frames of that priority like the RDMA ones. Control frames of RDMA (ACKs, CNPs) go before both.
 
 What a routed fabric does not carry stays here: ARP is answered (`arp`), and frames to many (broadcast, multicast) or of
-another IP version are dropped and counted, as a leaf that routes would.
+another IP version are dropped and counted, as a leaf that routes would. A bridged fabric carries everything.
 
 Known limits: offloads of a real NIC (segmentation, checksums) are the kernel's work here.
 """
@@ -18,6 +18,7 @@ Known limits: offloads of a real NIC (segmentation, checksums) are the kernel's 
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
+from copy import copy
 
 from testbed.engine.classes import traffic_class
 from testbed.engine.frame import Frame
@@ -42,21 +43,36 @@ HOST_BUSY = "rx_out_of_buffer"
 _ETHERTYPE_OF = {4: b"\x08\x00", 6: b"\x86\xdd"}
 _SHORTEST = {4: 14 + 20, 6: 14 + 40}
 """A frame with less than a whole IP header is none that a router forwards."""
+_MARKED = 3
+"""The two bits of a traffic class that say "congestion experienced"."""
 _TO_MANY = 1
 """The bit of a MAC address's first byte that says multicast or broadcast."""
+
+
+class KernelFrame(Frame):
+    """A frame that a host's kernel has sent: RoCE in it belongs to no queue pair of a modelled NIC."""
+
+    __slots__ = ()
+
+    def again(self, data: bytes) -> "KernelFrame":
+        """Return one more frame like this one, with the bytes `data`."""
+        frame = copy(self)
+        frame.data = data
+        return frame
 
 
 class HostNic(Nic):
     """A NIC whose host has a kernel, reached by the file of the host's TAP.
 
     Attributes:
+        soft_roce: whether the kernel takes RoCE that kernels send; else it finds no queue pair, as in a real RDMA NIC.
         on_gone: called with the TAP's file when the host's interface is gone.
         kernel_sent_frames, kernel_received_frames: passed between kernel and link. kernel_dropped: frames by reason.
     """
 
     __slots__ = (
-        "_coming", "_ethertype", "_file", "_kernel", "_kernel_turn", "_now_ps", "_router_mac", "_shortest", "_waiting",
-        "kernel_dropped", "kernel_received_frames", "kernel_sent_frames", "on_gone",
+        "_bridged", "_coming", "_ethertype", "_file", "_kernel", "_kernel_turn", "_now_ps", "_router_mac", "_shortest",
+        "_waiting", "kernel_dropped", "kernel_received_frames", "kernel_sent_frames", "on_gone", "soft_roce",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +94,8 @@ class HostNic(Nic):
         self.kernel_sent_frames = self.kernel_received_frames = 0
         self.kernel_dropped: dict[str, int] = {}
         self.on_other_frame = self._to_kernel
+        self.soft_roce = False
+        self._bridged = not planned.gateway_mac
         self._ethertype = _ETHERTYPE_OF[ip_version]
         self._router_mac = bytes.fromhex(planned.gateway_mac.replace(":", ""))
         self._file = -1
@@ -108,19 +126,24 @@ class HostNic(Nic):
             self._take(data)
 
     def _take(self, data: bytes) -> None:
-        if is_arp(data):
+        if self._bridged and len(data) >= self._shortest:
+            self._wants_to_send(data)
+        elif is_arp(data):
             reply = proxy_reply(data, self._router_mac, self.ip)
             if reply is not None:
                 self._write(reply)
         elif data[0] & _TO_MANY or data[12:14] != self._ethertype or len(data) < self._shortest:
             self._kernel_drop(NOT_ROUTED, Frame(data))
         else:
-            frame = Frame(data, priority=self.priority_by_traffic_class[traffic_class(data) or 0])
-            if self._waiting + self._coming >= KERNEL_QUEUE_FRAMES:
-                self._kernel_drop(KERNEL_QUEUE_FULL, frame)
-                return
-            self._coming += 1
-            self.loop.at(self._now_ps(), self._enqueue, frame)
+            self._wants_to_send(data)
+
+    def _wants_to_send(self, data: bytes) -> None:
+        frame = KernelFrame(data, priority=self.priority_by_traffic_class[traffic_class(data) or 0])
+        if self._waiting + self._coming >= KERNEL_QUEUE_FRAMES:
+            self._kernel_drop(KERNEL_QUEUE_FULL, frame)
+            return
+        self._coming += 1
+        self.loop.at(self._now_ps(), self._enqueue, frame)
 
     def _enqueue(self, frame: Frame) -> None:
         """The kernel hands over a frame, at its model time."""
@@ -168,6 +191,15 @@ class HostNic(Nic):
         )
 
     # --- to the kernel ------------------------------------------------------------------------------------------------
+
+    def receive(self, frame: Frame) -> None:
+        """Handle a frame whose last bit has arrived."""
+        if self.soft_roce and isinstance(frame, KernelFrame):
+            if (traffic_class(frame.data) or 0) & _MARKED == _MARKED:
+                self.counters.np_ecn_marked_roce_packets += 1
+            self._to_kernel(frame)
+        else:
+            super().receive(frame)
 
     def _to_kernel(self, frame: Frame) -> None:
         if self._write(frame.data):

@@ -30,6 +30,7 @@ class Live:
         taps = lab.network.taps
         for nic in self._nics:
             nic.connect_kernel(taps[nic.name], self.clock.now_ps)
+            nic.soft_roce = lab.network.has_soft_roce(plan.nic_by_name[nic.name].host)
             nic.on_gone = self.clock.forget
             self.clock.watch(taps[nic.name], nic.take_from_kernel)
         self.clock.watch(lab.datapath.fileno(), lab.datapath.take_answers)

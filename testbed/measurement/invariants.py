@@ -11,7 +11,8 @@ sequence          NAKs for a lost packet that senders saw <= packets that receiv
 packets           request packets sent (and copied by switches) = received by a queue pair + dropped on the way
 open_vswitch      Open vSwitch counts the frames of every port as the engine does, and took all of them
 unsolicited       Open vSwitch put out no frame that the engine had not sent in
-causes            the parts of every rank's stall, and of every flow's delay, add up to it, to the picosecond
+causes            the parts of every rank's stall, and of every flow's delay, add up to it, to the picosecond, and those
+                  that pauses have at a port lie within its pauses
 series            time series add up to the counters, and their peaks are the queues' peaks
 replays           each packet of a capture was sent, and arrived or was lost for a reason
 nvlink            what went into a host's NVLink domain came out of it
@@ -25,7 +26,7 @@ from testbed.engine.fabric import ModelFabric
 from testbed.engine.qos_switch import QosPort
 from testbed.engine.reasons import HEADROOM_FULL
 from testbed.engine.switch import SwitchPort
-from testbed.measurement.causes.model import Explanation
+from testbed.measurement.causes.model import Explanation, Unexplained
 from testbed.measurement.feedback import feedback_invariants
 from testbed.measurement.records import DropRecord, Invariant
 from testbed.measurement.series import SeriesRecord
@@ -47,7 +48,7 @@ def invariants(
     copied_data_packets: int = 0,
     openflow_marked_packets: int = 0,
     own_rules: bool = True,
-    explanation: Explanation | None = None,
+    explanation: Explanation | Unexplained | None = None,
     series: SeriesRecord | None = None,
     nvlink: Sequence[NvlinkStatistics] = (),
     replays: Sequence[ReplayResult] = (),
@@ -159,9 +160,11 @@ def _ideal(results: Sequence[CollectiveResult | FlowResult | TraceResult]) -> In
     return _none("ideal", faster, f"{len(results)} results not below their contention-free time")
 
 
-def _causes(explanation: Explanation | None) -> tuple[Invariant, ...]:
+def _causes(explanation: Explanation | Unexplained | None) -> tuple[Invariant, ...]:
     if explanation is None:
         return ()
+    if isinstance(explanation, Unexplained):
+        return (_invariant("causes", ok=False, detail=explanation.reason),)
     total = sum(stall.stall_ps for stall in explanation.stalls)
     fine = f"{total} ps of stall in {len(explanation.stalls)} ranks and flows are the sum of their parts"
     return (_none("causes", explanation.problems(), fine),)

@@ -83,13 +83,15 @@ class Invariant:
 
 @dataclass(frozen=True, slots=True)
 class WallRecord:
-    """What the run cost on this machine; the one part of the results that differs from run to run."""
+    """What the run cost on this machine; the one part of the results that differs from run to run. `datapath` is where
+    Open vSwitch forwarded: ``user`` or ``kernel``."""
 
     seconds: float
     startup_seconds: float
     packet_hops: int
     packet_hops_per_second: float
     peak_memory_bytes: int
+    datapath: str = "user"
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,8 @@ class _Wire:
 
     def look(self, interval: int) -> None:
         now = self.wire.sent_bytes
-        if now != self.last:
-            self.sent.add(interval, now - self.last)
-            self.last = now
+        self.sent.add(interval, now - self.last)
+        self.last = now
 
 
 class _Queue:
@@ -129,14 +128,19 @@ class _QueuePair:
         self.limit = None if control is None else Track(name, next(iter(control.log_data())))
         self._last = 0
 
-    def look(self, interval: int, time_ps: int) -> None:
+    @property
+    def waits_at_a_limit(self) -> bool:
+        """Whether it has something to send, or to be acknowledged, under a limit."""
         requester = self.qp.requester
-        now = requester.sent_packets
+        return self.limit is not None and requester.unacknowledged != requester.end_sequence
+
+    def look(self, interval: int, time_ps: int) -> None:
+        now = self.qp.requester.sent_packets
         if now != self._last:
             self.sent.add(interval, now - self._last)
             self._last = now
-        elif requester.unacknowledged == requester.end_sequence:
-            return  # it has nothing to send
+        elif not self.waits_at_a_limit:
+            return
         control = self.qp.congestion
         if control is not None and self.limit is not None:
             control.catch_up(time_ps)
@@ -181,11 +185,11 @@ class SeriesSampler:
 
     def _stands_still(self) -> bool:
         """Whether nothing has happened since the last reading but events that did nothing (a timer that was for nothing
-        makes no run longer)."""
+        makes no run longer), and nothing followed changes by itself: a rate while there is something to send."""
         return (
             not self._moving
             and all(each.wire.sent_bytes == each.last for each in self._wires)
-            and all(each.qp.requester.unacknowledged == each.qp.requester.end_sequence for each in self._queue_pairs)
+            and not any(each.waits_at_a_limit for each in self._queue_pairs)
         )
 
     def _double(self) -> None:
@@ -199,7 +203,8 @@ class SeriesSampler:
         event."""
         interval = self._interval
         for wire in self._wires:
-            wire.look(interval)
+            if wire.wire.sent_bytes != wire.last:
+                wire.look(interval)
         for queue in self._queues:
             if queue.queue.interval_bytes:
                 queue.look(interval)
@@ -218,12 +223,10 @@ class SeriesSampler:
     def _holds_something(self) -> bool:
         """Whether a frame is on a wire or in a switch, or a port is paused: intervals differ although no event is
         between them, or something is about to happen."""
-        wires = [each.wire for each in self._wires]
         return (
-            any(wire.paused_mask for wire in wires)
+            any(each.switch.memory.used_bytes for each in self._memories)
+            or any(each.wire.in_flight or each.wire.paused_mask for each in self._wires)
             or any(each.queue.bytes for each in self._queues)
-            or any(each.switch.memory.used_bytes for each in self._memories)
-            or any(wire.in_flight for wire in wires)
         )
 
     def _find_queue_pairs(self) -> None:

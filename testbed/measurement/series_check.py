@@ -47,7 +47,7 @@ def _counted(fabric: ModelFabric, drops: Sequence[DropRecord]) -> Iterator[tuple
             yield (series.QUEUE_BYTES, name, None), port.queue.peak_bytes
             continue
         for queue in port.scheduler.queues:
-            yield (series.QUEUE_BYTES, name, queue.priority), queue.most_bytes
+            yield (series.QUEUE_BYTES, name, queue.priority), queue.peak_bytes
             yield (series.MARKED, name, queue.priority), queue.marked_frames
     if fabric.flow_control is not None:
         for name, receiver in fabric.flow_control.receivers.items():

@@ -1,7 +1,7 @@
 """What a host's kernel needs so that programs in it use the fabric: a route, names, and no help from offloads.
 
 route       all of the fabric behind the host's own interface; with IPv4 the leaf answers ARP for everybody, with
-            IPv6 the router is a neighbour that is told to the kernel
+            IPv6 the router is a neighbour that is told to the kernel; on a bridged fabric hosts find each other
 names       ``ping h1`` works: /etc/hosts of the sandbox, which has its mounts to itself
 offloads    a TAP device has none, so checksums and segments in captures are those on the wire
 IPv6        off where RoCE runs over IPv4: a kernel's own discovery traffic is not what is to be watched
@@ -11,6 +11,7 @@ TCP         ECN is asked for (`net.ipv4.tcp_ecn`), so that marks reach the appli
 from pathlib import Path
 
 from testbed.fabric.plan import FabricPlan, Host, Nic
+from testbed.outside import soft_roce
 from testbed.outside.network import Network
 from testbed.outside.sandbox import mount_over
 
@@ -22,6 +23,9 @@ def connect_kernels(network: Network) -> None:
     """Let the kernels of all hosts of `network`, which is up, reach each other."""
     plan = network.plan
     for host in plan.hosts:
+        if network.has_soft_roce(host.name):  # the kernel is the machine's own
+            network.configure(host.name, soft_roce.routes(plan, host))
+            continue
         network.set_kernel(host.name, _kernel_settings(plan))
         network.configure(host.name, _routes(plan, host))
 
@@ -42,6 +46,8 @@ def _routes_by(ip_version: int, nic: Nic, metric: int) -> list[str]:
     network = _NETWORK[ip_version]
     if ip_version == 4:
         return [f"route add {network} dev {nic.name} src {nic.ipv4} metric {metric}"]
+    if not nic.gateway_mac:
+        return [f"route add {network} dev {nic.name} metric {metric + 1}"]
     return [
         f"neigh replace {_ROUTER_LINK_LOCAL} lladdr {nic.gateway_mac} dev {nic.name} nud permanent",
         f"route add {network} via {_ROUTER_LINK_LOCAL} dev {nic.name} metric {metric + 1}",

@@ -18,6 +18,7 @@ from types import TracebackType
 
 from testbed.errors import MachineError
 from testbed.outside.check import Check
+from testbed.outside.kernel_datapath import kernel_datapath_check
 from testbed.outside.libraries import controller_check, library_checks, python_check
 from testbed.outside.sandbox import run_in_sandbox
 from testbed.outside.tap import TUN_DEVICE, open_tap
@@ -51,6 +52,7 @@ def checks() -> list[Check]:
         python_check(),
         *library_checks(),
         controller_check(),
+        kernel_datapath_check(),
         _allocator(),
         _tshark(),
     ]

@@ -108,7 +108,14 @@ class Shell(CLI):
         if word in self._helps:
             self._engine(line, repeat=word in self._repeated)
             return None
-        return super().onecmd(line)
+        try:
+            return super().onecmd(line)
+        except EOFError:
+            raise
+        except Exception as error:  # Mininet's commands raise what they meet: wrong words, a host's shell that is gone
+            self.failed = True
+            print(f"{word} failed: {type(error).__name__}: {error}", flush=True)
+            return None
 
     def _engine(self, line: str, *, repeat: bool) -> None:
         try:

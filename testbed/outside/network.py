@@ -24,9 +24,12 @@ from mininet.node import Controller, Host, OVSSwitch
 
 from testbed.errors import TestbedError
 from testbed.fabric.plan import FabricPlan, Nic, Switch
+from testbed.fabric.plan import Host as PlannedHost
 from testbed.outside import openvswitch
 from testbed.outside.containers import Container, show_namespaces
 from testbed.outside.ovs_forwarder import OUTSTANDING_LIMIT
+from testbed.outside.sandbox import network_of
+from testbed.outside.soft_roce import SoftRoce, device_name, interface_settings
 from testbed.outside.tap import open_tap, raise_file_limit
 
 CONTROLLER_ADDRESS = "127.0.0.1"
@@ -105,6 +108,19 @@ class ContainerHost(Host):
         """The container ends with its run: there is nothing to end here."""
 
 
+class MachineHost(Host):
+    """A host whose shell is in the machine's own network namespace, of which `namespace` is the file."""
+
+    def __init__(self, name: str, *, namespace: int, **params: Any) -> None:
+        self._namespace = namespace
+        super().__init__(name, inNamespace=False, **params)
+
+    def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802 - Mininet's name
+        """Start the shell there."""
+        with network_of(self._namespace):
+            super().startShell(mnopts)
+
+
 class _Elsewhere:
     """Stands for a shell whose process is not to be seen from here."""
 
@@ -153,9 +169,15 @@ class Network:
     """
 
     def __init__(
-        self, plan: FabricPlan, *, datapath: str = "user", containers: Mapping[str, Container] | None = None
+        self,
+        plan: FabricPlan,
+        *,
+        datapath: str = "user",
+        containers: Mapping[str, Container] | None = None,
+        soft_roce: SoftRoce | None = None,
     ) -> None:
         self.plan = plan
+        self.soft_roce = soft_roce
         self._containers = containers or {}
         self.taps: dict[str, int] = {}
         setLogLevel("critical")
@@ -172,10 +194,12 @@ class Network:
         net.addController("controller", PlannedController, ip=CONTROLLER_ADDRESS, port=CONTROLLER_PORT)
         for host in self.plan.hosts:
             container = self._containers.get(host.name)
-            if container is None:
-                net.addHost(host.name)
-            else:
+            if container is not None:
                 net.addHost(host.name, cls=ContainerHost, shell_file=container.shell)
+            elif self.soft_roce is not None and self.has_soft_roce(host.name):
+                net.addHost(host.name, cls=MachineHost, namespace=self.soft_roce.namespace)
+            else:
+                net.addHost(host.name)
         for switch in self.plan.switches:
             net.addSwitch(
                 switch.name, dpid=f"{switch.dpid:016x}", datapath=self._datapath, protocols=_PROTOCOLS,
@@ -200,12 +224,35 @@ class Network:
         ]
         _ip_batch([*ups, *moves], [])
         for host in self.plan.hosts:
-            lines = ["link set lo up", *(line for nic in host.nics for line in self._nic_lines(nic))]
-            self.configure(host.name, lines)
+            self._configure_host(host)
             for nic in host.nics:  # as Mininet would know them had it set them itself
                 interface = self.mininet[host.name].intf(nic.name)
                 interface.mac, interface.ip = nic.mac, nic.ipv6 if self.plan.ip_version == 6 else nic.ipv4
                 interface.prefixLen = _ROUTER_PREFIX[self.plan.ip_version]
+
+    def _configure_host(self, host: PlannedHost) -> None:
+        lines = [line for nic in host.nics for line in self._nic_lines(nic)]
+        if not self.has_soft_roce(host.name):
+            self.configure(host.name, ["link set lo up", *lines])
+            return
+        self.set_kernel(host.name, interface_settings(host))
+        self.configure(host.name, lines)
+        for nic in host.nics:
+            _run([*self._inside(host.name), "rdma", "link", "add", device_name(nic), "type", "rxe", "netdev", nic.name])
+
+    def has_soft_roce(self, host: str) -> bool:
+        """Return whether RDMA of `host` is its kernel's."""
+        return self.soft_roce is not None and host in self.soft_roce.hosts
+
+    def leave_no_queueing(self) -> None:
+        """Take the queueing discipline of every switch port away: a frame that is sent out of it is in its TAP at once.
+
+        Call when Open vSwitch has its ports: it sets them up with the kernel's default.
+        """
+        lines = [
+            f"qdisc replace dev {port.name} root noqueue" for switch in self.plan.switches for port in switch.ports
+        ]
+        _batch("tc", lines, [])
 
     def configure(self, host: str, lines: list[str]) -> None:
         """Carry out `lines` of ``ip -batch`` in the namespace of `host`."""
@@ -222,9 +269,12 @@ class Network:
         """MAC address, MTU and the address of the version that RoCE uses here."""
         address, version = (nic.ipv6, 6) if self.plan.ip_version == 6 else (nic.ipv4, 4)
         return [
-            f"link set {nic.name} address {nic.mac} mtu {INTERFACE_MTU} up",
+            f"link set {nic.name} address {nic.mac} mtu {self._mtu(nic.host)} up",
             f"addr add {address}/{_ROUTER_PREFIX[version]} dev {nic.name}{_AT_ONCE[version]}",
         ]
+
+    def _mtu(self, host: str) -> int:
+        return self.soft_roce.mtu if self.soft_roce is not None and self.has_soft_roce(host) else INTERFACE_MTU
 
     def _place(self, host: str) -> str:
         """Return what ``ip`` calls the namespace of `host`."""
@@ -264,7 +314,17 @@ def _queue_length(switch: Switch) -> int:
     return max(1000, OUTSTANDING_LIMIT * len(switch.ports) + _SPARE)
 
 
-def _ip_batch(lines: list[str], prefix: list[str]) -> None:
-    done = subprocess.run([*prefix, "ip", "-batch", "-"], input="\n".join(lines), capture_output=True, text=True)
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        raise TestbedError(f"{' '.join([*prefix, 'ip -batch'])}: {done.stderr.strip()}")
+        raise TestbedError(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+def _ip_batch(lines: list[str], prefix: list[str]) -> None:
+    _batch("ip", lines, prefix)
+
+
+def _batch(program: str, lines: list[str], prefix: list[str]) -> None:
+    done = subprocess.run([*prefix, program, "-batch", "-"], input="\n".join(lines), capture_output=True, text=True)
+    if done.returncode != 0:
+        raise TestbedError(f"{' '.join([*prefix, program, '-batch'])}: {done.stderr.strip()}")

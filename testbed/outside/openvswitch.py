@@ -24,12 +24,16 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import MachineError, TestbedError
+from testbed.outside.kernel_datapath import KERNEL, USER
 
 RUN_DIRECTORY = Path("/run/openvswitch")
 _SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 _START_TIMEOUT_S = 30
 _FENCE_TYPE = 0x88B5
 """EtherType of the engine's fence frames: IEEE 802 local experimental 1."""
+
+_KERNEL_DATAPATH = "system@ovs-system"
+"""The one that ovs-vswitchd makes in the kernel for all its switches."""
 
 _KEEP_MEMORY = {
     "MALLOC_TRIM_THRESHOLD_": str(2**30),
@@ -39,10 +43,14 @@ _KEEP_MEMORY = {
 
 
 class OpenVSwitch:
-    """The two daemons, started in `start` and gone after `stop` (or with the sandbox)."""
+    """The two daemons, started in `start` and gone after `stop` (or with the sandbox).
 
-    def __init__(self, directory: Path = RUN_DIRECTORY) -> None:
+    `datapath` is where they forward: in ovs-vswitchd (``user``) or in the kernel (``kernel``).
+    """
+
+    def __init__(self, directory: Path = RUN_DIRECTORY, datapath: str = USER) -> None:
         self.directory = directory
+        self._kernel = datapath == KERNEL
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
@@ -58,7 +66,10 @@ class OpenVSwitch:
         self._spawn("ovsdb-server", str(database), f"--remote=punix:{self.directory}/db.sock", env=dict(os.environ))
         self._wait_for(self.directory / "db.sock", "ovsdb-server")
         vsctl("init")
-        self._spawn("ovs-vswitchd", f"unix:{self.directory}/db.sock", "--disable-system", env=_vswitchd_environment())
+        if self._kernel:  # one thread for what misses there: it then decides in the order in which it was asked
+            vsctl("set", "Open_vSwitch", ".", "other_config:n-handler-threads=1")
+        without = () if self._kernel else ("--disable-system",)
+        self._spawn("ovs-vswitchd", f"unix:{self.directory}/db.sock", *without, env=_vswitchd_environment())
         self._run_in_batches()
         self._wait_for(self.directory / "ovs-vswitchd.pid", "ovs-vswitchd")
 
@@ -108,6 +119,9 @@ class OpenVSwitch:
             process.kill()
         for process in self._daemons.values():
             process.wait()
+        if self._daemons and self._kernel:  # what is in the kernel outlives them
+            with suppress(TestbedError):
+                _run("ovs-dpctl", "del-dp", _KERNEL_DATAPATH)
         if self._daemons:
             shutil.rmtree(self.directory, ignore_errors=True)
         self._daemons.clear()
@@ -124,9 +138,14 @@ def keep_connections(switches: Iterable[str]) -> None:
     vsctl(*(word for name in switches for word in ("--", "set", "controller", name, "inactivity_probe=0")))
 
 
-def install_fence(switch: str) -> None:
-    """Have `switch` return a fence frame by the port it came in by: what the engine proves a missing answer with."""
-    ofctl("add-flow", switch, f"priority=65535,dl_type=0x{_FENCE_TYPE:04x},actions=in_port")
+def install_fence(switch: str, datapath: str = USER) -> None:
+    """Have `switch` return a fence frame by the port it came in by: what the engine proves a missing answer with.
+
+    In the kernel datapath the flow also copies the source address, a fence's number, so that the kernel has no entry
+    that fits another fence (`testbed.outside.ovs_kernel_forwarder`).
+    """
+    number = "move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[]," if datapath == KERNEL else ""
+    ofctl("add-flow", switch, f"priority=65535,dl_type=0x{_FENCE_TYPE:04x},actions={number}in_port")
 
 
 def ofctl(*arguments: str) -> str:
@@ -155,6 +174,24 @@ def forget_cached_rules() -> None:
     _ask_vswitchd("revalidator/purge")
 
 
+def forget_kernel_rules() -> None:
+    """Do as `forget_cached_rules` with the kernel datapath.
+
+    A purge passes over an entry that a thread of ovs-vswitchd is at work on just then, which is one that misses were
+    answered with last; the second finds it.
+    """
+    _ask_vswitchd("revalidator/purge")
+    _ask_vswitchd("revalidator/purge")
+
+
+def finish_turn() -> None:
+    """Return when ovs-vswitchd's main loop has finished a turn: its next one hands on all packet-ins made before this.
+
+    With the kernel datapath other threads make them, so that a barrier could be answered in the turn before.
+    """
+    _ask_vswitchd("version")
+
+
 def _ask_vswitchd(method: str) -> None:
     """Call a command of ovs-appctl's over its socket: JSON-RPC, some twenty times faster than the program."""
     for address in RUN_DIRECTORY.glob("ovs-vswitchd.*.ctl"):
@@ -178,14 +215,26 @@ def _json_from(line: socket.socket) -> dict[str, Any]:
             return value
 
 
-def frames_looked_up() -> int:
-    """Return how many frames the datapath has taken from all its ports: what no other counter of it shows is lost
-    before this point."""
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """How many frames the datapath has `taken` from all its ports, and those of them that it lost for want of room."""
+
+    taken: int
+    lost: int
+
+
+def lookups(datapath: str = USER) -> Lookups:
+    """Return the datapath's own count of frames: what no other counter of it shows is lost before this point.
+
+    What is lost on the way up to ovs-vswitchd the kernel has counted as a miss before; the userspace datapath counts
+    each frame once.
+    """
     shown = _run("ovs-appctl", "dpctl/show")
     match = re.search(r"lookups: hit:(\d+) missed:(\d+) lost:(\d+)", shown)
     if match is None:
         raise TestbedError(f"ovs-appctl dpctl/show prints no lookups:\n{shown}")
-    return sum(int(count) for count in match.groups())
+    hit, missed, lost = map(int, match.groups())
+    return Lookups(hit + missed, lost) if datapath == KERNEL else Lookups(hit + missed + lost, lost=0)
 
 
 @dataclass(frozen=True, slots=True)

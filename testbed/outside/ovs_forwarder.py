@@ -44,7 +44,8 @@ _READ_BYTES = 9216 + 18
 _QUIET_S = 0.02
 """Wall time without any answer after which a fence is sent. It only decides when the proof is asked for."""
 _FENCE_PATIENCE_S = 30
-_FENCE_HEADER = bytes.fromhex("0200000000fe0200000000ff88b5")
+FENCE_TYPE = bytes.fromhex("88b5")
+_FENCE_ADDRESSES = bytes.fromhex("0200000000fe0200000000ff")
 _ROCE_PORT = (4791).to_bytes(2, "big")
 
 
@@ -134,7 +135,7 @@ class OvsSwitch:
         key = identity(data)
         waiting = self.waiting.get(key)
         if waiting is None:
-            if data[12:14] == _FENCE_HEADER[12:14]:
+            if data[12:14] == FENCE_TYPE:
                 self._datapath.fence_returned(data)
             else:
                 self._datapath.emitted(Emission(self.name, port.number, data))
@@ -195,7 +196,7 @@ class OvsDatapath:
         sync: Callable[[str], None] = lambda _switch: None,
     ) -> None:
         self.packet_ins: dict[Frame, int] = {}
-        self.switches = {switch.name: OvsSwitch(self, switch.name) for switch in plan.switches}
+        self.switches = {switch.name: self._switch(switch.name) for switch in plan.switches}
         self.unsolicited = 0
         self.fences = 0
         self._check = check
@@ -209,6 +210,9 @@ class OvsDatapath:
         for planned in plan.switches:
             for port in planned.ports:
                 self._add_port(self.switches[planned.name], port.number, port.name, taps[port.name])
+
+    def _switch(self, name: str) -> OvsSwitch:
+        return OvsSwitch(self, name)
 
     def _add_port(self, switch: OvsSwitch, number: int, name: str, file: int) -> None:
         port = _Port(switch, number, name, file)
@@ -287,7 +291,7 @@ class OvsDatapath:
     def _fence(self, port: _Port) -> None:
         self.fences += 1
         number = self.fences
-        os.write(port.file, _FENCE_HEADER + number.to_bytes(8, "big") + bytes(38))
+        os.write(port.file, self._fence_frame(number))
         port.switch.frames_in[port.number] += 1
         give_up_at = time.monotonic() + _FENCE_PATIENCE_S
         while self._returned_fence != number:
@@ -297,6 +301,9 @@ class OvsDatapath:
                     raise TestbedError(
                         f"Open vSwitch did not return a fence frame sent into {port.name} within {_FENCE_PATIENCE_S} s"
                     )
+
+    def _fence_frame(self, number: int) -> bytes:
+        return _FENCE_ADDRESSES + FENCE_TYPE + number.to_bytes(8, "big") + bytes(38)
 
     def fence_returned(self, data: bytes) -> None:
         """A fence frame has come back."""

@@ -18,13 +18,14 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from testbed.errors import MachineError, RocelabError
+from testbed.outside.shared_screen import SharedScreen
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
@@ -38,8 +39,10 @@ _HANDED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def run_in_sandbox(inside: Callable[[], int]) -> int:
+def run_in_sandbox(inside: Callable[[], int], screen: SharedScreen | None = None) -> int:
     """Run `inside` as the first process of new namespaces; return its exit status (128 + n for signal n).
+
+    `screen`: what `inside` draws on, to be given back while the run is stopped (Ctrl-Z).
 
     Must be called before the process has threads. Raises MachineError where the kernel refuses the namespaces.
     """
@@ -56,7 +59,7 @@ def run_in_sandbox(inside: Callable[[], int]) -> int:
         os.close(alive_write)
         os._exit(_inner(inside, alive_read))
     os.close(alive_read)
-    return _wait(pid)
+    return _wait(pid, screen or SharedScreen())
 
 
 def _enter_namespaces() -> None:
@@ -152,7 +155,7 @@ def _private_network() -> None:
         raise _refused("ip link set lo up", done.stderr.strip())
 
 
-def _wait(pid: int) -> int:
+def _wait(pid: int, screen: SharedScreen) -> int:
     """Wait for the inner process, handing on the signals that end programs, and those of Ctrl-Z and ``fg``."""
 
     def hand_on(number: int, _frame: FrameType | None) -> None:
@@ -161,7 +164,7 @@ def _wait(pid: int) -> int:
 
     for number in _HANDED_ON:
         signal.signal(number, hand_on)
-    signal.signal(signal.SIGTSTP, lambda _number, _frame: _stop_with(pid))
+    signal.signal(signal.SIGTSTP, lambda _number, _frame: _stop_with(pid, screen))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDED_ON)
     _, status = os.waitpid(pid, 0)
     code = os.waitstatus_to_exitcode(status)
@@ -171,11 +174,16 @@ def _wait(pid: int) -> int:
     return code
 
 
-def _stop_with(pid: int) -> None:
+def _stop_with(pid: int, screen: SharedScreen) -> None:
     """Ctrl-Z: the inner process, which as first of its namespace ignores that, stops with us and goes on with us."""
-    os.kill(pid, signal.SIGSTOP)
+    with suppress(ProcessLookupError, ChildProcessError):  # it may have ended just now
+        os.kill(pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # only then does it draw no more
+    screen.hide()
     os.kill(os.getpid(), signal.SIGSTOP)
-    os.kill(pid, signal.SIGCONT)
+    screen.show_again()
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
 
 
 def _call(name: str, *arguments: Any) -> None:
@@ -191,6 +199,20 @@ def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int) -> None
 def mount_over(file: Path, place: Path) -> None:
     """Let `place` show what `file` holds, to this process and those that it makes. Call inside the sandbox."""
     _mount(os.fsencode(file), os.fsencode(place), None, MS_BIND)
+
+
+@contextmanager
+def network_of(namespace: int) -> Iterator[None]:
+    """Let this thread, and what it starts meanwhile, be in the network namespace that the file `namespace` is of."""
+    own = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _call("setns", namespace, CLONE_NEWNET)
+        try:
+            yield
+        finally:
+            _call("setns", own, CLONE_NEWNET)
+    finally:
+        os.close(own)
 
 
 def _refused(what: str, why: str | None) -> MachineError:

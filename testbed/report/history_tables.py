@@ -30,8 +30,9 @@ EVENTS = (
 
 MESSAGES = (
     Column("job", TEXT, "name of the job"),
-    Column("collective", INTEGER, "index in collectives of summary.json; none: of a flow", optional=True),
-    Column("flow", INTEGER, "index in flows of summary.json; none: of a collective", optional=True),
+    Column("collective", INTEGER, "index in collectives of summary.json; none: of no collective", optional=True),
+    Column("flow", INTEGER, "index in flows of summary.json; none: of no flow", optional=True),
+    Column("trace", INTEGER, "index in traces of summary.json; none: of no trace", optional=True),
     Column("source", TEXT, "rank that sent"),
     Column("destination", TEXT, "rank that received"),
     Column("step", INTEGER, "step, counted over all iterations"),
@@ -56,11 +57,11 @@ def event_rows(measurements: Measurements) -> Iterator[Row]:
 
 def message_rows(measurements: Measurements) -> Iterator[Row]:
     for index, collective in enumerate(measurements.collectives):
-        yield from ((collective.name, index, None, *_message(message)) for message in collective.messages)
+        yield from ((collective.name, index, None, None, *_message(message)) for message in collective.messages)
     for index, flow in enumerate(measurements.flows):
-        yield from ((flow.name, None, index, *_message(message)) for message in flow.messages)
-    for trace in measurements.traces:
-        yield from ((trace.name, None, None, *_message(message)) for message in trace.messages)
+        yield from ((flow.name, None, index, None, *_message(message)) for message in flow.messages)
+    for index, trace in enumerate(measurements.traces):
+        yield from ((trace.name, None, None, index, *_message(message)) for message in trace.messages)
 
 
 def _message(m: MessageRecord) -> Row:

@@ -34,6 +34,7 @@ from testbed.measurement.causes.model import (
     Explanation,
     Packet,
     Stall,
+    StallPart,
 )
 from testbed.report.style import count
 from testbed.units import SECOND, format_time
@@ -43,6 +44,8 @@ _MOST_NAMED = 4
 """Flows, ports or ranks named in a sentence."""
 _MOST_PARTS = 40
 """Parts of a stall that are told one by one."""
+_MOST_WAYS = 8
+"""Parts of a stall of which the way through the ranks is told."""
 _MOST_SPREAD = 64
 """Ranks that a chapter says it reached."""
 
@@ -106,6 +109,18 @@ def _cause(cause: Cause, delayed: Delayed | None) -> Story:
     }
 
 
+def _part(part: StallPart, *, with_way: bool) -> Story:
+    told: Story = {
+        "cause": part.cause,
+        "duration_ps": part.duration_ps,
+        "first_ps": part.first_ps,
+        "last_ps": part.last_ps,
+    }
+    if with_way:
+        told["through"] = [{"rank": rank, "time_ps": time_ps} for rank, time_ps in part.through]
+    return told
+
+
 def _stall(stall: Stall) -> Story:
     shown = stall.parts[:_MOST_PARTS]
     return {
@@ -114,16 +129,7 @@ def _stall(stall: Stall) -> Story:
         "trace": stall.trace,
         "rank": stall.rank,
         "stall_ps": stall.stall_ps,
-        "parts": [
-            {
-                "cause": part.cause,
-                "duration_ps": part.duration_ps,
-                "first_ps": part.first_ps,
-                "last_ps": part.last_ps,
-                "through": [{"rank": rank, "time_ps": time_ps} for rank, time_ps in part.through],
-            }
-            for part in shown
-        ],
+        "parts": [_part(part, with_way=number < _MOST_WAYS) for number, part in enumerate(shown)],
         "more_parts": len(stall.parts) - len(shown),
         "more_ps": sum(part.duration_ps for part in stall.parts[len(shown) :]),
     }
@@ -208,7 +214,7 @@ _TITLES = {
     PAUSED: "pauses from {0}",
     CREDIT: "no credit at {0}",
     RATE: "rate limits after marks at {0}",
-    WINDOW: "windows at {0}",
+    WINDOW: "windows after marks at {0}",
     LATE_ACK: "a late acknowledgement at {0}",
     OUT_OF_ORDER: "packets out of order from {0}",
     RECEIVER_NOT_READY: "no receive posted for {0}",
@@ -226,8 +232,8 @@ def _title(key: _Key, causes: Sequence[Cause]) -> str:
     if kind in (LOST_PACKET, LINK_DOWN):
         what = "a lost packet" if len(causes) == 1 else f"packets lost {len(causes)} times"
         return f"{what} at {origin} ({reason})"
-    if kind == RATE and not causes[0].origin:
-        return f"rate limits at {origin}"
+    if kind in (RATE, WINDOW) and not causes[0].origin:
+        return f"rate limits at {origin}" if kind == RATE else f"windows at {origin}"
     return _TITLES[kind].format(origin)
 
 

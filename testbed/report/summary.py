@@ -262,7 +262,7 @@ def _wall(record: WallRecord, ovs: OvsRecord) -> Summary:
     }
 
 
-def _rounded(value: float | None) -> float | None:
+def _rounded(value: object) -> object:
     return round(value, _DECIMALS) if isinstance(value, float) else value
 
 

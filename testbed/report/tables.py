@@ -3,7 +3,7 @@
     drops.parquet    one row a lost frame
     ports.parquet    one row a port
     steps.parquet    one row a rank's step of a collective
-    waits.parquet    one row a time that a rank waited: what it waited for, and how long
+    waits.parquet    one row a time that a rank of a collective or trace waited, or computed: for what, and how long
     flows.parquet    one row a point-to-point transfer
     queues.parquet   one row an egress queue of a switch with traffic classes, and its ingress group
     pauses.parquet   one row a pause: who paused whom, for how long, and where it began
@@ -67,10 +67,11 @@ _STEPS = (
 )
 
 _WAITS = (
-    Column("collective", INTEGER, "index in collectives of summary.json"),
-    Column("rank", TEXT, "host that waited"),
-    Column("what", TEXT, "what it waited for"),
-    Column("step", INTEGER, "step, counted over all iterations"),
+    Column("collective", INTEGER, "index in collectives of summary.json; none: of a trace", optional=True),
+    Column("trace", INTEGER, "index in traces of summary.json; none: of a collective", optional=True),
+    Column("rank", TEXT, "rank that waited"),
+    Column("what", TEXT, "what it waited for; of a trace, the node that ended the wait"),
+    Column("step", INTEGER, "step, counted over all iterations; of a trace, the wait's number at the rank"),
     Column("piece", INTEGER, "piece of the step"),
     Column("start_ps", INTEGER, "model time when the wait began"),
     Column("end_ps", INTEGER, "model time when it ended"),
@@ -174,7 +175,10 @@ def _step_rows(measurements: Measurements) -> Iterator[Row]:
 def _wait_rows(measurements: Measurements) -> Iterator[Row]:
     for index, collective in enumerate(measurements.collectives):
         for w in collective.waits:
-            yield index, w.rank, w.what, w.step, w.piece, w.start_ps, w.end_ps
+            yield index, None, w.rank, w.what, w.step, w.piece, w.start_ps, w.end_ps
+    for index, trace in enumerate(measurements.traces):
+        for w in trace.waits:
+            yield None, index, w.rank, w.what, w.step, w.piece, w.start_ps, w.end_ps
 
 
 def _flow_rows(measurements: Measurements) -> Iterator[Row]:

@@ -5,13 +5,12 @@
     a switch    its ports (pauses, drops), their throughput, and the bytes in each queue
     arrows      from a message's sending to its arrival
 
-The file is kept below ten megabytes or so: of very many waits, messages or events the first are kept, and the intervals
-of counters are joined until there are few enough. `otherData` says what was left out; the tables have it all.
+The file is kept below ten megabytes or so: of very many waits, messages, events or pauses the first are kept, and the
+intervals of counters are joined until there are few enough. `otherData` says what was left out; the tables have it all.
 """
 
 import json
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,8 @@ TIMELINE_FILE = "timeline.json"
 MOST_WAITS = 20_000
 MOST_MESSAGES = 8_000
 MOST_INSTANTS = 10_000
+MOST_CAUSES = 4
+"""Of a wait's causes those that are named: in a large fabric a rank has hundreds, and a file would be full of them."""
 _ARRIVAL_PS = NANOSECOND
 """How long the arrival of a message is drawn: what an arrow ends at must have a length."""
 
@@ -39,8 +40,8 @@ def timeline(measurements: Measurements) -> dict[str, Any]:
         "waits": _waits(drawn, measurements),
         "messages": _messages(drawn, measurements),
         "events": _instants(drawn, measurements),
+        "pauses": _pauses(drawn, measurements),
     }
-    _pauses(drawn, measurements)
     joined = timeline_counters.draw(drawn, measurements)
     return {
         "displayTimeUnit": "ns",
@@ -98,27 +99,30 @@ def _what(wait: Wait) -> str:
 
 
 Causes = dict[str, list[tuple[int, int, str]]]
-"""By rank: from when to when it lost time, and to what."""
+"""By rank: from when to when it lost time, and to what; what cost it most first."""
 
 
 def _causes(measurements: Measurements) -> Causes:
-    found: Causes = {}
+    found: dict[str, list[tuple[int, tuple[int, int, str]]]] = {}
     explanation = measurements.explanation
     for stall in explanation.stalls if explanation is not None else ():
         for part in stall.parts:
             assert explanation is not None
             cause = explanation.causes[part.cause]
             text = f"{cause.kind} at {cause.where}"
-            found.setdefault(stall.rank, []).append((part.first_ps, part.last_ps, text))
-    return found
+            found.setdefault(stall.rank, []).append((part.duration_ps, (part.first_ps, part.last_ps, text)))
+    return {rank: [part for _, part in sorted(parts, key=lambda each: -each[0])] for rank, parts in found.items()}
 
 
 def _cause_of(wait: Wait, causes: Causes) -> dict[str, str]:
-    """Return the causes of the rank's stall that were at work during `wait`."""
+    """Return the causes of the rank's stall that were at work during `wait`; of many, those that cost it most."""
     if wait.what in (COMPUTE, START):
         return {}
     here = [text for first, last, text in causes.get(wait.rank, ()) if first < wait.end_ps and last > wait.start_ps]
-    return {"causes": "; ".join(dict.fromkeys(here))} if here else {}
+    different = list(dict.fromkeys(here))
+    more = len(different) - MOST_CAUSES
+    shown = "; ".join(different[:MOST_CAUSES]) + (f"; and {more} more" if more > 0 else "")
+    return {"causes": shown} if shown else {}
 
 
 # --- messages --------------------------------------------------------------------------------------------------------
@@ -188,13 +192,15 @@ def _instants(drawn: Timeline, measurements: Measurements) -> int:
     return max(0, len(shown) - MOST_INSTANTS)
 
 
-def _pauses(drawn: Timeline, measurements: Measurements) -> None:
-    """Draw pauses at the ports that must stop; one that never ended ends with the run."""
+def _pauses(drawn: Timeline, measurements: Measurements) -> int:
+    """Draw pauses at the ports that must stop, one that never ended up to the end of the run; return how many are left
+    out."""
     pauses = measurements.pauses.pauses if measurements.pauses is not None else ()
     node_of = {port.name: port.node for port in measurements.plan.ports()}
-    for p in islice(sorted(pauses, key=lambda pause: pause.start_ps), MOST_WAITS):
+    for p in sorted(pauses, key=lambda pause: pause.start_ps)[:MOST_WAITS]:
         end = max(measurements.duration_ps, p.start_ps) if p.end_ps is None else p.end_ps
         track = p.paused if p.priority is None else f"{p.paused} priority {p.priority}"
         drawn.slice(
             node_of[p.paused], track, f"paused by {p.sender}", p.start_ps, end, {"root": p.root, "depth": p.depth}
         )
+    return max(0, len(pauses) - MOST_WAITS)

@@ -1,4 +1,4 @@
-"""What a host is: a network namespace of this machine, or a container."""
+"""What a host is: a network namespace of this machine, a container, or the machine itself with Soft-RoCE."""
 
 from typing import Annotated, Any, Literal
 
@@ -10,6 +10,12 @@ from testbed.scenario.section import Section
 
 def _all_or_names(value: Any) -> str:
     return "all" if isinstance(value, str) else "names"
+
+
+Hosts = Annotated[
+    Annotated[Literal["all"], Tag("all")] | Annotated[tuple[Annotated[str, Field(examples=["h0"])], ...], Tag("names")],
+    Discriminator(_all_or_names),
+]
 
 
 class NamespaceHosts(Section):
@@ -26,13 +32,17 @@ class ContainerHosts(Section):
 
     kind: Literal["container"]
     image: str = Field(min_length=1, examples=["debian:bookworm-slim"])
-    hosts: Annotated[
-        Annotated[Literal["all"], Tag("all")]
-        | Annotated[tuple[Annotated[str, Field(examples=["h0"])], ...], Tag("names")],
-        Discriminator(_all_or_names),
-    ] = "all"
+    hosts: Hosts = "all"
     cpus: float | None = Field(default=None, gt=0, examples=[0.5])
     memory: SizeBytes | None = Field(default=None, ge=6 * 2**20, examples=["256MiB"])
 
 
-HostOptions = Annotated[NamespaceHosts | ContainerHosts, Field(discriminator="kind")]
+class SoftRoceHosts(Section):
+    """On the live clock hosts use the kernel's own RDMA, Soft-RoCE (rxe): all, or those listed; the others are
+    namespaces. Their interfaces are in the machine's own network namespace, the only one that rxe serves."""
+
+    kind: Literal["soft-roce"]
+    hosts: Hosts = "all"
+
+
+HostOptions = Annotated[NamespaceHosts | ContainerHosts | SoftRoceHosts, Field(discriminator="kind")]

@@ -7,7 +7,7 @@ MAXIMUM_MESSAGE_BYTES = 2**31
 """The longest message of a reliable connection (IBTA volume 1: 0 to 2^31 bytes)."""
 
 MAXIMUM_PIECES = 2**20
-"""Messages that a step of a collective, or a flow, can have: what the immediate value can name beside the step."""
+"""Messages that a step of a collective, or a flow, can have: all may be posted at once."""
 
 FLOW_MESSAGE_BYTES = 2**30
 """A longer flow is several messages of this size, as an application would split it."""

@@ -22,6 +22,7 @@ from testbed.scenario.quantities import TIME
 from testbed.scenario.replay import PacketReplay
 from testbed.scenario.semantics_collectives import check_collective
 from testbed.scenario.semantics_flows import check_flows
+from testbed.scenario.semantics_hosts import check_hosts
 from testbed.scenario.semantics_qos import check_classes, check_storm
 from testbed.scenario.semantics_replay import check_replay
 from testbed.scenario.semantics_traces import check_trace
@@ -168,6 +169,7 @@ def _name(draft: Draft, name: str, path: KeyPath, noun: str, known: Sequence[str
 
 
 _CHECKS: tuple[Callable[[Draft], Problems], ...] = (
+    check_hosts,
     check_classes,
     _controller,
     _workload,

@@ -158,7 +158,7 @@ def _matrix(draft: Draft, work: Collective, path: KeyPath) -> Problems:
         rows = [len(row) for row in work.matrix]
         if rows != [ranks] * ranks:
             yield Problem((*path, "matrix"), wording_collectives.not_square(rows, ranks))
-        elif not any(map(any, work.matrix)):
+        elif not any(size for i, row in enumerate(work.matrix) for j, size in enumerate(row) if i != j):
             yield Problem((*path, "matrix"), wording_collectives.nothing_to_send())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from testbed.fabric.plan import FabricPlan
@@ -35,6 +35,7 @@ def check_flows(draft: Draft, work: Flows, path: KeyPath) -> Problems:
         *_hosts(draft, work, path),
         *_listed(draft, work, path),
         *_sizes(draft, work, path),
+        *_chunk(draft, work, path),
         *_repeats(draft, work, path),
     ]
     yield from problems
@@ -175,6 +176,30 @@ def _points(draft: Draft, points: Sequence[SizeShare], path: KeyPath) -> Problem
         yield Problem((*path, len(points) - 1, "share"), wording_flows.last_share(points[-1].share))
     for index, point in enumerate(points):
         yield from _length(draft, point.size, (*path, index, "size"))
+
+
+def _chunk(draft: Draft, work: Flows, path: KeyPath) -> Problems:
+    """With admission, a flow is a message for each chunk: not too many of the largest."""
+    if work.admission is None or not all(draft.sound(*path, key) for key in ("admission", "size", "sizes", "flows")):
+        return
+    chunk, largest = work.admission.chunk, max(_flow_sizes(work), default=0)
+    if largest > MAXIMUM_PIECES * FLOW_MESSAGE_BYTES:
+        return  # too long with any chunk, which is said of its size
+    if largest > MAXIMUM_PIECES * chunk:
+        given = "chunk" in work.admission.model_fields_set
+        here = (*path, "admission", "chunk") if given else (*path, "admission")
+        yield Problem(here, wording_sizes.too_many_messages(chunk, largest, MAXIMUM_PIECES))
+
+
+def _flow_sizes(work: Flows) -> Iterator[int]:
+    """Yield sizes of which one is that of the work's largest flow."""
+    yield from (flow.size for flow in work.flows)
+    if work.size is not None:
+        yield work.size
+    if isinstance(work.sizes, str):
+        yield DISTRIBUTIONS[work.sizes].largest_bytes if work.sizes in DISTRIBUTIONS else 0
+    elif work.sizes is not None:
+        yield from (point.size for point in work.sizes)
 
 
 # --- how many --------------------------------------------------------------------------------------------------------

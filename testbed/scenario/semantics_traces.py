@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 
-from testbed.scenario import wording_collectives
+from testbed.scenario import wording_collectives, wording_sizes
 from testbed.scenario.collectives import Counted
 from testbed.scenario.document import KeyPath
 from testbed.scenario.draft import Draft, Problem, Problems
-from testbed.scenario.limits import ELEMENT_BYTES
+from testbed.scenario.limits import ELEMENT_BYTES, FLOW_MESSAGE_BYTES, MAXIMUM_PIECES
 from testbed.scenario.placement import Rank, ranks_of
 from testbed.scenario.semantics_collectives import check_ranks
 from testbed.scenario.traces import TraceReplay
+from traffic.collectives.algorithm import Algorithm
 from traffic.collectives.algorithms import algorithms_of
 from traffic.traces.casting import DEFAULT_ALGORITHMS, Options, cast_algorithm
 from traffic.traces.matching import Matching
 from traffic.traces.model import Trace
 from traffic.traces.places import TraceError
+
+_MOST_BYTES = MAXIMUM_PIECES * FLOW_MESSAGE_BYTES
+"""Of a message, or of what a rank sends on in one step of a collective."""
 
 
 def trace_options(work: TraceReplay) -> Options:
@@ -110,9 +114,32 @@ def _casting(trace: Trace, matching: Matching, ranks: Sequence[Rank], work: Trac
     hosts = [numbers[rank.host] for rank in ranks]
     if any(name not in algorithms_of(kind) for kind, name in work.algorithms.items()):
         return
+    options = trace_options(work)
     for together in matching.collectives:
         try:
-            cast_algorithm(trace, together, hosts, trace_options(work))
+            algorithm = cast_algorithm(trace, together, hosts, options)
         except ValueError as error:
             yield Problem((*path, "algorithms") if work.algorithms else path, str(error))
             return
+        if algorithm is not None and (problem := _too_many_pieces(algorithm, work, path)):
+            yield problem
+            return
+    largest = max((int(message.size_bytes * options.bytes_factor) for message in matching.messages), default=0)
+    if largest > _MOST_BYTES:
+        yield Problem(_scale(work, path), wording_sizes.trace_too_large(largest, _MOST_BYTES))
+
+
+def _too_many_pieces(algorithm: Algorithm, work: TraceReplay, path: KeyPath) -> Problem | None:
+    """Return what is wrong with how many messages a rank sends on a run of elements in; None if nothing is."""
+    run_bytes = algorithm.longest_run * ELEMENT_BYTES
+    piece_bytes = algorithm.shape.piece_elements * ELEMENT_BYTES
+    if run_bytes <= MAXIMUM_PIECES * piece_bytes:
+        return None
+    if run_bytes > _MOST_BYTES:
+        return Problem(_scale(work, path), wording_sizes.trace_too_large(run_bytes, _MOST_BYTES))
+    return Problem((*path, "chunk"), wording_sizes.too_many_pieces(piece_bytes, run_bytes, MAXIMUM_PIECES))
+
+
+def _scale(work: TraceReplay, path: KeyPath) -> KeyPath:
+    """Return where it is said how large a trace is: its factor, or else its files."""
+    return (*path, "scale", "bytes") if work.scale.bytes != 1 else (*path, "files")

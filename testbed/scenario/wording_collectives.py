@@ -80,7 +80,10 @@ def not_square(rows: Sequence[int], ranks: int) -> str:
 
 
 def nothing_to_send() -> str:
-    return "expected at least one size above 0, found none"
+    return (
+        "expected at least one size above 0 from a rank to another, found none off the diagonal; "
+        "for example '[[0B, 64KiB], [0B, 0B]]'"
+    )
 
 
 def name_taken(name: str, first: KeyPath) -> str:

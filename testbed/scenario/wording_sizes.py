@@ -45,6 +45,20 @@ def _chunk_example(part_bytes: int, most_pieces: int) -> str:
     return SIZE.text(chunk_bytes)
 
 
+def too_many_messages(chunk_bytes: int, flow_bytes: int, most_messages: int) -> str:
+    return (
+        f"expected at most {most_messages} messages of a flow of {SIZE.text(flow_bytes)}, "
+        f"found {-(-flow_bytes // chunk_bytes)}; for example 'chunk: {_chunk_example(flow_bytes, most_messages)}'"
+    )
+
+
+def trace_too_large(size_bytes: int, most_bytes: int) -> str:
+    return (
+        f"expected messages and collectives of which a rank sends at most {SIZE.text(most_bytes)} in one go, "
+        f"found {SIZE.text(size_bytes)}; for example 'scale: {{bytes: 1}}'"
+    )
+
+
 def flow_too_long(size_bytes: int, most_messages: int, message_bytes: int) -> str:
     most_bytes = most_messages * message_bytes
     return f"expected at most {SIZE.text(most_bytes)} in a flow, found {SIZE.text(size_bytes)}"

@@ -17,6 +17,7 @@ from testbed.fabric.build import build_plan
 from testbed.lab import Lab, fabric_up
 from testbed.outside.containers import Containers
 from testbed.outside.mininet_shell import Shell, history_file
+from testbed.outside.soft_roce import SoftRoce
 from testbed.report.live import live_block, live_lines
 from testbed.report.style import console_for
 from testbed.run import Running, rate_factor_for
@@ -32,7 +33,8 @@ _SCRIPT_FAILED = 1
 @dataclass(frozen=True, slots=True)
 class Session:
     """What a live session is made of: the scenario, where it came from, the clock's factor (0: to be measured), the
-    script to carry out instead of reading lines, and the hosts that are containers."""
+    script to carry out instead of reading lines, the hosts that are containers, Open vSwitch's datapath,
+    and the hosts that have Soft-RoCE."""
 
     scenario: Scenario
     file: Path
@@ -40,6 +42,8 @@ class Session:
     rate_factor: int
     script: Path | None
     containers: Containers | None = None
+    datapath: str = "user"
+    soft_roce: SoftRoce | None = None
 
 
 def hold(session: Session) -> int:
@@ -47,7 +51,14 @@ def hold(session: Session) -> int:
     scenario = session.scenario
     plan = build_plan(scenario.fabric)
     containers = session.containers.by_host if session.containers else None
-    with fabric_up(plan, scenario.controller, kernels=True, containers=containers) as lab:
+    with fabric_up(
+        plan,
+        scenario.controller,
+        kernels=True,
+        containers=containers,
+        datapath=session.datapath,
+        soft_roce=session.soft_roce,
+    ) as lab:
         factor = rate_factor_for(scenario, plan, lab, session.rate_factor)
         running = Running(scenario, plan, lab, factor)
         running.faults.expect_changes()
@@ -96,6 +107,8 @@ def _fork_shell(session: Session, lab: Lab, ours: Line, theirs: Line) -> int:
         return pid
     status = 1
     try:
+        if lab.processors is not None:  # only the engine's thread is kept on one
+            os.sched_setaffinity(0, lab.processors)
         ours.close()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         status = _run_shell(session, lab, theirs)

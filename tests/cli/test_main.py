@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from testbed.cli import main as command
+from testbed.measurement.causes.model import Explanation
+from testbed.report.story import story, write_story
+from testbed.report.summary import summary, write_summary
 from tests.cli.test_check import RIGHT, run
+from tests.report import examples
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,6 +26,48 @@ def test_streams_that_are_closed_from_the_start(closed: str, lines: int) -> None
     done = subprocess.run(["sh", "-c", script, sys.executable], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == lines
+
+
+def test_programs_that_are_started_have_all_streams_too() -> None:
+    child = "import os; [os.fstat(file) for file in range(3)]"
+    parent = (
+        "import subprocess, sys; from testbed.cli.pipe import open_closed_streams; open_closed_streams(); "
+        f"sys.exit(subprocess.run([sys.executable, '-c', {child!r}], close_fds=False).returncode)"
+    )
+    script = 'exec "$0" -c "$1" <&- >&- 2>&-'
+    assert subprocess.run(["sh", "-c", script, sys.executable, parent], cwd=ROOT, timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("command", ["explain", "show"])
+def test_standard_output_that_takes_no_more(command: str, unbuffered: str, tmp_path: Path) -> None:
+    write_summary(tmp_path, summary(examples.clean()))
+    write_story(tmp_path, story(Explanation((), (), {})))
+    of = {"explain": tmp_path, "show": RIGHT}[command]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m testbed {command} {of} >/dev/full', sys.executable],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stderr == "rocelab: standard output cannot be written: No space left on device\n"
+    assert done.returncode == 1
+
+
+def test_a_file_that_takes_no_more_stays_what_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is not standard output that fails."""
+
+    def full(**_options: object) -> int:
+        raise OSError(28, "No space left on device", "runs/it/summary.json")
+
+    monkeypatch.setattr(command.rocelab, "main", full)
+    with pytest.raises(OSError, match=r"summary\.json"):
+        command.main([])
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("wrapped", [False, True], ids=["as it is", "made an error by a library"])

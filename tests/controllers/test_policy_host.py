@@ -3,6 +3,7 @@
 Each broken policy in ``misbehaving/`` stands beside the error that it must give.
 """
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,8 +40,8 @@ def from_the_root(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.path[:] = path
 
 
-def load(name: str, **options: object) -> PolicyHost:
-    return load_policy(f"{FOLDER.relative_to(ROOT)}/{name}.py", options, PLAN, "l3-ecmp")
+def load(name: str, limit_s: float = 10, **options: object) -> PolicyHost:
+    return load_policy(f"{FOLDER.relative_to(ROOT)}/{name}.py", options, PLAN, "l3-ecmp", limit_s)
 
 
 @pytest.mark.parametrize("name", WHILE_RUNNING)
@@ -72,6 +73,30 @@ def test_a_policy_that_cannot_be_made(name: str, golden: GoldenCheck) -> None:
     with pytest.raises(ScenarioError) as caught:
         load(name)
     golden(FOLDER / f"{name}.txt", f"{caught.value}\n")
+
+
+def test_a_policy_that_is_never_loaded_is_found_where_it_is(golden: GoldenCheck) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load("hangs_at_import", limit_s=0.05)
+    text = re.sub(r"(hangs_at_import\.py):[34]:", r"\1:LINE:", str(caught.value))
+    golden(FOLDER / "hangs_at_import.txt", f"{text}\n")
+
+
+def test_a_file_that_was_changed_is_read_again(tmp_path: Path) -> None:
+    """Also when the change is as long as what it replaces, and comes within the same second."""
+    file = tmp_path / "mine_again.py"
+    for kmin in ("1 KB", "2 KB"):
+        file.write_text(f"from controllers.policy import Policy\nclass Mine(Policy):\n    note: str = '{kmin}'\n")
+        assert load_policy(str(file), {}, PLAN, "l3-ecmp")._policy.note == kmin
+
+
+def test_a_file_that_was_mended_is_loaded(tmp_path: Path) -> None:
+    file = tmp_path / "mine_mended.py"
+    file.write_text("1 / 0\n")
+    with pytest.raises(ScenarioError, match=r"mine_mended\.py:1: ZeroDivisionError"):
+        load_policy(str(file), {}, PLAN, "l3-ecmp")
+    file.write_text("from controllers.policy import Policy\nclass Mine(Policy): pass\n")
+    load_policy(str(file), {}, PLAN, "l3-ecmp")
 
 
 def test_wrong_options_are_listed_by_their_path() -> None:

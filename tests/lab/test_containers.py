@@ -15,6 +15,8 @@ import pytest
 
 from tests.lab.runs import ROOT, skip_without_lab
 
+pytestmark = pytest.mark.alone
+
 IMAGE = "rocelab-test-busybox"
 BUSYBOX = Path("/bin/busybox")
 APPLETS = ("sh", "cat", "env", "hostname", "ls", "nc", "ping", "printf", "sleep", "stty", "id", "kill", "sync")

@@ -27,6 +27,16 @@ workload:
   - {kind: all-reduce, size: 256KiB}
 """
 
+BRIDGED = """
+title: Four hosts on a learning switch
+fabric:
+  topology: {kind: dumbbell, left: 2, right: 2}
+  addressing: bridged
+controller: {app: tests/control/apps/learning_switch_13.py}
+workload:
+  - {kind: all-reduce, size: 256KiB}
+"""
+
 SEND_UDP = """
 import sys
 from scapy.all import IP, UDP, Raw, send
@@ -35,6 +45,8 @@ send(IP(src="10.0.0.1", dst="10.1.0.2", tos=0x68) / UDP(sport=1234, dport=9999) 
 
 RECEIVE_UDP = """
 import socket
+
+pytestmark = pytest.mark.alone
 receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 receiver.bind(("0.0.0.0", 9999))
 receiver.settimeout(20)
@@ -96,6 +108,38 @@ def test_ipv6_works_too(scenario: Path) -> None:
     output = session(scenario, "h0 ping -c 2 h3\n", "--set", "fabric.ip=ipv6")
     assert "(fd00:1::2)" in output or "fd00:1::" in output
     assert " 0% packet loss" in output
+
+
+def test_a_ping_takes_the_models_time_when_the_verdict_is_ok(scenario: Path) -> None:
+    """Each way four links and three switches: 4 x (98 + 24 B at 100 Gb/s + 500 ns) + 3 x 800 ns, times the factor."""
+    output = session(scenario, "h0 ping -q -c 3 -i 1.2 h3\n", "--rate-factor", "100000")
+    assert "live clock, factor 100,000: ok" in output
+    one_way_ns = 4 * ((98 + 24) * 8 / 100 + 500) + 3 * 800
+    found = re.search(r"rtt min/avg/max/mdev = ([\d.]+)/", output)
+    assert found is not None, output
+    assert float(found[1]) == pytest.approx(2 * one_way_ns * 100_000 / 1e6, rel=0.1)
+
+
+def test_a_clock_that_the_machine_cannot_hold_is_said_to_be_invalid(scenario: Path) -> None:
+    """At factor 20 the machine is overloaded by far, at 300,000 it sleeps; the models are exact either way."""
+    found = {}
+    for factor in (20, 300_000):
+        out = scenario.with_name(f"run{factor}")
+        done = ["run", str(scenario), "--set", "workload.0.size=64KiB", "--quiet", "--out", str(out)]
+        command = [sys.executable, "-m", "testbed", *done, "--clock", "live", "--rate-factor", str(factor)]
+        subprocess.run(command, cwd=ROOT, check=True, timeout=120)
+        found[factor] = json.loads((out / "summary.json").read_text())
+    overloaded, slow = found[20]["live"], found[300_000]["live"]
+    assert (overloaded["verdict"], slow["verdict"]) == ("invalid", "ok")
+    assert overloaded["safe_rate_factor"] > 100 * overloaded["rate_factor"]
+    assert found[20]["collectives"][0]["time_ps"] == found[300_000]["collectives"][0]["time_ps"]
+
+
+def test_hosts_on_a_learning_switch_find_each_other(scenario: Path) -> None:
+    scenario.write_text(BRIDGED)
+    output = session(scenario, "h0 ping -c 2 h3\nh0 ip neigh show\n")
+    assert " 0% packet loss" in output
+    assert "10.1.0.2 dev h0-eth0 lladdr 02:00:00:00:00:03" in output  # the host itself has answered
 
 
 def test_tcp_gets_the_scaled_rate_both_ways(scenario: Path) -> None:

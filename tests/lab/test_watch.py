@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fcntl import ioctl
 from pathlib import Path
-from termios import TIOCSWINSZ
+from termios import TIOCSCTTY, TIOCSWINSZ
 from typing import Any
 
 import pytest
 
 from tests.lab.runs import ROOT, plain_environment, rocelab, skip_without_lab, write
+
+pytestmark = pytest.mark.alone
 
 ENTER, LEAVE, SHOW_CURSOR = "\x1b[?1049h", "\x1b[?1049l", "\x1b[?25h"
 _PATIENCE_S = 60
@@ -78,7 +80,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
         environment: Mapping[str, str] | None = None,
         stdout: int | None = None,
         scenario: Mapping[str, Any] = SMALL,
+        its_own: bool = False,
     ) -> Terminal:
+        """`its_own`: the terminal controls the command, as a shell's does: keys become signals."""
         ours, theirs = pty.openpty()
         ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         command = [sys.executable, "-m", "testbed", "run", str(write(tmp_path, scenario)), "--watch", *arguments]
@@ -86,6 +90,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
             [*command, "--out", str(tmp_path / "run")], cwd=ROOT, stdin=theirs, start_new_session=True,
             stdout=theirs if stdout is None else stdout, stderr=theirs,
             env=plain_environment({"TERM": "xterm-256color", **(environment or {})}),
+            preexec_fn=(lambda: ioctl(theirs, TIOCSCTTY, 0)) if its_own else None,
         )  # fmt: skip
         os.close(theirs)
         begun.append(Terminal(process, ours))
@@ -144,11 +149,26 @@ def test_a_signal_leaves_the_terminal_clean(start: Start, number: int, status: i
     assert not (tmp_path / "run").exists()
 
 
+def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(start: Start) -> None:
+    terminal = start(*ENDLESS, its_own=True)
+    terminal.read_until(lambda text: "packet-hops" in text)
+    os.write(terminal.file, b"\x1a")
+    os.waitid(os.P_PID, terminal.process.pid, os.WSTOPPED)
+    terminal.read_until(is_clean)
+    seen = len(terminal.text)
+    assert not select.select([terminal.file], [], [], 0.5)[0], "a stopped run draws nothing"
+    os.killpg(terminal.process.pid, signal.SIGCONT)
+    terminal.read_until(lambda text: ENTER in text[seen:] and "packet-hops" in text[seen:])
+    os.write(terminal.file, b"\x03")
+    assert terminal.end() == 130
+    assert is_clean(terminal.text)
+
+
 def test_ctrl_c_before_there_is_anything_to_see(start: Start) -> None:
     terminal = start(*ENDLESS)
     time.sleep(1.0)
     os.killpg(terminal.process.pid, signal.SIGINT)
-    assert terminal.end() == 130
+    assert terminal.end() in (130, -signal.SIGINT), "the latter before its handlers are there"
     assert is_clean(terminal.text) or "\x1b" not in terminal.text
 
 

@@ -3,6 +3,7 @@
 import os
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,14 @@ from testbed.engine.classes import priority_by_traffic_class
 from testbed.engine.frame import Frame
 from testbed.engine.loop import EventLoop
 from testbed.fabric.plan import Nic as PlannedNic
-from testbed.live.host_nic import HOST_BUSY, KERNEL_QUEUE_FRAMES, KERNEL_QUEUE_FULL, NOT_ROUTED, HostNic
+from testbed.live.host_nic import (
+    HOST_BUSY,
+    KERNEL_QUEUE_FRAMES,
+    KERNEL_QUEUE_FULL,
+    NOT_ROUTED,
+    HostNic,
+    KernelFrame,
+)
 
 PLANNED = PlannedNic(
     name="h0-eth0", host="h0", index=0, mac="02:00:00:00:00:00", ipv4="10.0.0.1", ipv6="fd00::1",
@@ -37,11 +45,11 @@ class Wire:
 class Bench:
     """A NIC, its wire, and the kernel's end of its TAP."""
 
-    def __init__(self) -> None:
+    def __init__(self, planned: PlannedNic = PLANNED) -> None:
         self.loop = EventLoop()
         self.dropped: list[str] = []
         self.nic = HostNic(
-            PLANNED,
+            planned,
             self.loop,
             on_drop=lambda _where, reason, _frame: self.dropped.append(reason),
             priority_by_traffic_class=priority_by_traffic_class({}),
@@ -190,3 +198,63 @@ def test_a_kernel_that_takes_nothing_loses_frames_by_name(bench: Bench) -> None:
         frames += 1
     assert bench.dropped == [HOST_BUSY]
     assert bench.nic.kernel_received_frames == frames - 1
+
+
+def test_a_bridged_fabric_carries_questions_and_broadcasts() -> None:
+    bench = Bench(replace(PLANNED, gateway_mac=""))
+    question = b"\xff" * 6 + bytes.fromhex("020000000000") + b"\x08\x06" + bytes(28)
+    bench.send(question, b"\x33\x33" + bytes(70))
+    sent = [bench.nic.dequeue(), bench.nic.dequeue()]
+    assert [frame.data for frame in sent if frame] == [question, b"\x33\x33" + bytes(70)]
+    assert bench.nic.kernel_dropped == {}
+    bench.close()
+
+
+def test_a_bridged_fabric_carries_nothing_that_is_no_packet() -> None:
+    bench = Bench(replace(PLANNED, gateway_mac=""))
+    bench.send(bytes(6) + bytes.fromhex("020000000000") + b"\x08\x00")
+    assert bench.nic.dequeue() is None
+    assert bench.nic.kernel_dropped == {NOT_ROUTED: 1}
+    bench.close()
+
+
+# --- Soft-RoCE -------------------------------------------------------------------------------------------------------
+
+
+def roce_from_a_kernel(traffic_class: int) -> KernelFrame:
+    """Return what passes for RoCE: a UDP datagram to port 4791 with a header that no modelled NIC takes."""
+    ipv4 = b"\x45" + bytes([traffic_class]) + (60).to_bytes(2, "big") + bytes(5) + b"\x11" + bytes(10)
+    udp = bytes(2) + (4791).to_bytes(2, "big") + (40).to_bytes(2, "big") + bytes(2)
+    return KernelFrame(TO_ROUTER + b"\x08\x00" + ipv4 + udp + bytes(32))
+
+
+def test_roce_that_a_kernel_sent_is_for_a_kernel_with_soft_roce(bench: Bench) -> None:
+    bench.nic.soft_roce = True
+    plain, marked = roce_from_a_kernel(ROCE_CLASS | 2), roce_from_a_kernel(ROCE_CLASS | 3)
+    for frame in (plain, marked):
+        bench.nic.receive(frame)
+    assert [bench.kernel.recv(9000) for _ in range(2)] == [plain.data, marked.data]
+    assert bench.nic.counters.np_ecn_marked_roce_packets == 1
+    assert bench.dropped == []
+
+
+def test_roce_of_modelled_nics_stays_theirs(bench: Bench) -> None:
+    bench.nic.soft_roce = True
+    bench.nic.receive(Frame(roce_from_a_kernel(ROCE_CLASS).data))
+    assert len(bench.dropped) == 1
+    assert bench.nic.kernel_received_frames == 0
+
+
+def test_without_soft_roce_no_kernel_gets_roce(bench: Bench) -> None:
+    bench.nic.receive(roce_from_a_kernel(ROCE_CLASS))
+    assert len(bench.dropped) == 1
+    assert bench.nic.kernel_received_frames == 0
+
+
+def test_what_a_switch_copies_is_still_a_kernels(bench: Bench) -> None:
+    bench.send(ip(1))
+    frame = bench.nic.dequeue()
+    assert frame is not None
+    copy = frame.again(ip(2))
+    assert isinstance(copy, KernelFrame)
+    assert (copy.data, frame.data) == (ip(2), ip(1))

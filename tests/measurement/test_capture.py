@@ -92,6 +92,20 @@ def test_a_lost_frame_shows_at_its_sender_alone(path: Path) -> None:
     assert at == {"h0-eth0": [0, 1, 2], "leaf0-eth1": [0, 2]}
 
 
+def test_a_frame_that_is_lost_as_it_is_sent_says_why(path: Path) -> None:
+    """The second and third of four. The fabric, which counts them, hears of their loss as well."""
+    lab = Lab(plan_of("single-switch"))
+    lab.fabric.transmitters["h0-eth0"].impair(Faults([DropNth("any", nth=2, count=2)]))
+    run(path, ["h0-eth0", "leaf0-eth1"], lab, frames=4)
+    with path.open("rb") as file:
+        packets = [block for block in FileScanner(file) if isinstance(block, EnhancedPacket)]
+    comments: dict[str, list[str | None]] = {"h0-eth0": [], "leaf0-eth1": []}
+    for packet in packets:
+        comments[packet.interface.options["if_name"]].append(packet.options.get("opt_comment"))
+    assert comments == {"h0-eth0": [None, "dropped: fault", "dropped: fault", None], "leaf0-eth1": [None, None]}
+    assert lab.fabric.drops_by_reason() == {"fault": 2}
+
+
 def test_bytes_are_those_of_the_place(path: Path) -> None:
     """A switch rewrites the first byte between its two sides."""
     lab = Lab(plan_of("single-switch"), RewritingForwarder)

@@ -80,11 +80,11 @@ def test_the_most_in_a_queue_is_seen_in_each_interval_and_by_policies_too() -> N
     found = sampled(lab, 30 * MICROSECOND)
     port = next(port for port in lab.fabric.ports.values() if port.queue.peak_bytes)
     assert isinstance(port, QosPort)
-    (queue,) = [queue for queue in port.scheduler.queues if queue.most_bytes]
+    (queue,) = [queue for queue in port.scheduler.queues if queue.peak_bytes]
     depths = of(found, series.QUEUE_BYTES, port.name)
-    assert max(depths.values()) == queue.most_bytes == queue.watermark_bytes > 40_000
+    assert max(depths.values()) == queue.peak_bytes == queue.watermark_bytes > 40_000
     assert len(depths) > 10
-    assert depths[max(depths)] < queue.most_bytes
+    assert depths[max(depths)] < queue.peak_bytes
 
 
 def test_a_long_run_has_between_half_and_all_of_the_intervals() -> None:

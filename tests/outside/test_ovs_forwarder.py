@@ -37,7 +37,7 @@ def roce6(icrc: int) -> bytes:
 class Switchboard:
     """The far ends of the TAPs: what Open vSwitch would see and send. `on_check` runs while the forwarder waits."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: type[OvsDatapath] = OvsDatapath) -> None:
         pairs = {port.name: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for port in PLAN.switches[0].ports}
         self._pairs = list(pairs.values())
         self.far = {port.number: pairs[port.name][1] for port in PLAN.switches[0].ports}
@@ -47,7 +47,7 @@ class Switchboard:
         self.on_check: Callable[[], None] = lambda: None
         taps = {name: near.fileno() for name, (near, _) in pairs.items()}
         self.synced: list[str] = []
-        self.datapath = OvsDatapath(PLAN, taps, lambda: self.on_check(), self.synced.append)
+        self.datapath = kind(PLAN, taps, lambda: self.on_check(), self.synced.append)
         self.switch = self.datapath.switches["leaf0"]
 
     def taken(self, port: int) -> list[bytes]:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from pyarrow import parquet
 
 from testbed.report.tables import TABLES, write_tables
 from tests.report import examples, lossless_examples
+from tests.traffic.trace_replay.kit import replayed
+from tests.traffic.traces.make_traces import TRACES
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -42,6 +45,21 @@ def test_steps_and_waits_of_each_rank(tmp_path: Path) -> None:
     assert {row["phase"] for row in steps} == {"reduce-scatter", "all-gather"}
     stalls = measured.collectives[0].stall_ps_by_rank
     assert {row["rank"]: row["end_ps"] - row["start_ps"] for row in waits} == stalls
+
+
+def test_waits_and_messages_of_a_trace(tmp_path: Path) -> None:
+    """What a rank of a trace computed, and for how long it only waited, add up to what its result says."""
+    result = replayed(TRACES / "data-parallel", 4)
+    write_tables(tmp_path, replace(examples.clean(), traces=(result,)))
+    waits, messages = read(tmp_path / "waits.parquet"), read(tmp_path / "messages.parquet")
+    of_trace = [row for row in waits if row["trace"] == 0]
+    assert len(of_trace) == len(result.waits) > 0
+    assert all((row["collective"] is None) == (row["trace"] == 0) for row in waits)
+    for rank in result.ranks:
+        spans = [(row["what"] == "compute", row["end_ps"] - row["start_ps"]) for row in of_trace if row["rank"] == rank]
+        assert sum(length for computed, length in spans if computed) == result.compute_ps_by_rank[rank]
+        assert sum(length for computed, length in spans if not computed) == result.exposed_ps_by_rank[rank]
+    assert {(row["collective"], row["flow"], row["trace"]) for row in messages} == {(None, None, 0)}
 
 
 def test_flows_and_ports(tmp_path: Path) -> None:

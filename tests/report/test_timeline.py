@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from testbed.measurement import series
+from testbed.measurement.causes.model import QUEUE, Cause, Explanation, Stall, StallPart
 from testbed.measurement.events import EventRecord, Events
+from testbed.measurement.pauses import PauseRecord
 from testbed.measurement.records import Measurements
 from testbed.measurement.series import SeriesRecord, Track
 from testbed.report import timeline, timeline_counters
@@ -70,6 +72,17 @@ def test_waits_are_slices_of_their_rank_exact_to_the_picosecond(tmp_path: Path) 
     assert ("waits: data from h1", 0.005, 0.002003) in slices
 
 
+def test_of_a_waits_many_causes_those_that_cost_most_are_named(tmp_path: Path) -> None:
+    """A rank of a large fabric has hundreds, and each of its waits would name them all."""
+    causes = tuple(Cause(QUEUE, f"leaf{n}-eth1", "") for n in range(9))
+    parts = tuple(StallPart(n, 100 + n, 5_000, 7_003) for n in range(9))
+    explanation = Explanation(causes, (Stall(0, None, "h0", 1_000, parts),), {})
+    _, events = written(replace(measured(), explanation=explanation), tmp_path)
+    (waited,) = [e for e in events if e["name"] == "waits: data from h1"]
+    named = "; ".join(f"queue at leaf{n}-eth1" for n in (8, 7, 6, 5))
+    assert waited["args"]["causes"] == f"{named}; and 5 more"
+
+
 def test_an_arrow_goes_from_each_message_to_its_arrival(tmp_path: Path) -> None:
     _, events = written(measured(), tmp_path)
     arrows = [[e["ts"] for e in events if e["ph"] == end] for end in "sf"]
@@ -113,8 +126,18 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setattr(timeline, "MOST_MESSAGES", 1)
     monkeypatch.setattr(timeline, "MOST_WAITS", 1)
     text, _ = written(measured(), tmp_path)
-    assert json.loads(text)["otherData"]["left_out"] == {"waits": 1, "messages": 3, "events": 0}
+    assert json.loads(text)["otherData"]["left_out"] == {"waits": 1, "messages": 3, "events": 0, "pauses": 0}
     assert trace_events.problems(text) == []
+
+
+def test_pauses_that_are_left_out_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run = lossless_examples.storm()
+    assert run.pauses is not None
+    pauses = tuple(PauseRecord(10 * n, 10 * n + 5, "h0-eth0", "leaf0-eth1", 3, 0, "h0-eth0", 0) for n in range(5))
+    monkeypatch.setattr(timeline, "MOST_WAITS", 2)
+    text, events = written(replace(run, pauses=replace(run.pauses, pauses=pauses)), tmp_path)
+    assert json.loads(text)["otherData"]["left_out"]["pauses"] == 3
+    assert sum(event["name"].startswith("paused by") for event in events) == 2
 
 
 def test_hosts_come_before_switches(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 Event = dict[str, Any]
@@ -13,7 +14,8 @@ def problems(text: str) -> list[str]:
     events: list[Event] = content["traceEvents"]
     wrong = [f"displayTimeUnit {content['displayTimeUnit']}"] if content["displayTimeUnit"] not in ("ms", "ns") else []
     wrong += [problem for event in events for problem in _of_event(event)]
-    return [*wrong, *_names(events), *_slices(events), *_arrows(events)]
+    slices = [problem for read in (_picoseconds, _nanoseconds) for problem in _slices(events, read)]
+    return [*wrong, *_names(events), *slices, *_arrows(events)]
 
 
 def _of_event(event: Event) -> list[str]:
@@ -47,19 +49,28 @@ def _names(events: list[Event]) -> list[str]:
     return wrong + [f"thread without a name: {place}" for place in on_threads - threads]
 
 
-def _slices(events: list[Event]) -> list[str]:
-    """Slices of one thread nest: one that begins inside another ends inside it. To the picosecond."""
+def _picoseconds(time_us: float) -> int:
+    return round(time_us * 1e6)
+
+
+def _nanoseconds(time_us: float) -> int:
+    """As Perfetto's importer has them: whole, and cut, starts and durations each for itself."""
+    return int(time_us * 1e3)
+
+
+def _slices(events: list[Event], read: Callable[[float], int]) -> list[str]:
+    """Slices of one thread nest: one that begins inside another ends inside it, in times as `read` has them."""
     wrong, tracks = [], defaultdict(list)
     for e in events:
         if e["ph"] == "X":
-            tracks[e["pid"], e["tid"]].append((round(e["ts"] * 1e6), round(e["ts"] * 1e6) + round(e["dur"] * 1e6)))
+            tracks[e["pid"], e["tid"]].append((read(e["ts"]), read(e["ts"]) + read(e["dur"])))
     for place, slices in tracks.items():
         open_until: list[int] = []
         for start, end in sorted(slices, key=lambda each: (each[0], -each[1])):
             while open_until and open_until[-1] <= start:
                 open_until.pop()
             if open_until and end > open_until[-1]:
-                wrong.append(f"thread {place}: a slice from {start} to {end} ps overlaps one up to {open_until[-1]}")
+                wrong.append(f"thread {place}: a slice from {start} to {end} overlaps one up to {open_until[-1]}")
             open_until.append(end)
     return wrong
 

@@ -16,9 +16,8 @@ from testbed.scenario.shapes import shapes_of
 from traffic.collectives.algorithm import Algorithm, Connection, Shape
 from traffic.collectives.algorithms import algorithms
 from traffic.collectives.communicator import Member
-from traffic.collectives.contention_free import IdealFabric, IdealLink, NvlinkPath, RdmaPath
+from traffic.collectives.contention_free import IdealFabric
 from traffic.collectives.endpoint import Endpoint
-from traffic.collectives.ideal_path import path_timing
 from traffic.collectives.job import Job, Setting
 from traffic.collectives.kinds import bus_factor, operation, synchronises
 from traffic.collectives.memory import SETS, Layout, Memory, NoNumbers
@@ -148,9 +147,6 @@ class CollectiveJob(Job):
         pairs = {(source, destination) for source, destination, _ in self._connections}
         return sum(self._by_nic(*pair) for pair in pairs)
 
-    def _by_nic(self, source: int, destination: int) -> bool:
-        return self._setting.wiring.domain_of(self._members[source], self._members[destination]) is None
-
     # --- results ------------------------------------------------------------------------------------------------------
 
     def result(self) -> CollectiveResult:
@@ -243,12 +239,3 @@ class CollectiveJob(Job):
             for process, program in zip(processes, programs, strict=True)
         ]
         return Ideal(max(fabric.through_ps, *ends), waits, fabric.messages)
-
-    def _ideal_link(self, connection: Connection) -> IdealLink:
-        here, there = self._members[connection.source], self._members[connection.destination]
-        wiring, plan = self._setting.wiring, self._setting.plan
-        domain = wiring.domain_of(here, there)
-        if domain is not None:
-            return NvlinkPath(domain.options, (f"{here.host}.{here.local}", f"{there.host}.{there.local}"))
-        timing = path_timing(plan, here.nic.name, there.nic.name)
-        return RdmaPath(timing, (here.nic.name, there.nic.name), wiring.transport, plan.ip_version, wiring.spread)

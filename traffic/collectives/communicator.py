@@ -24,7 +24,6 @@ from traffic.collectives.connection import (
     NvlinkLink,
     QueuePairEnd,
     RdmaLink,
-    immediate_value,
     join,
     parts_of,
 )
@@ -93,21 +92,21 @@ class _Channel:
         self.gate: Gate | None = None
         self.grants: ClearToSendLink | None = None
         self._communicator = communicator
-        self._pending: dict[int, Message] = {}
-        self._cleared: set[int] = set()
+        self._pending: dict[tuple[int, int], Message] = {}
+        self._cleared: set[tuple[int, int]] = set()
 
     def send(self, message: Message) -> None:
         """Send a message, at once or when it is cleared."""
         if self.gate is None:
             self.link.post(message)
             return
-        value = immediate_value(message.step, message.piece)
-        if value in self._cleared:
-            self._cleared.remove(value)
+        which = message.step, message.piece
+        if which in self._cleared:
+            self._cleared.remove(which)
             message.granted_ps = message.posted_ps
             self.link.post(message)
         else:
-            self._pending[value] = message
+            self._pending[which] = message
 
     def give(self, step: int, piece: int) -> None:
         """The receiver clears a message (`traffic.collectives.admission.Clearable`)."""
@@ -117,10 +116,10 @@ class _Channel:
 
     def cleared(self, clear: Message) -> None:
         """A clear-to-send has come to the sender."""
-        value = immediate_value(clear.step, clear.piece)
-        message = self._pending.pop(value, None)
+        which = clear.step, clear.piece
+        message = self._pending.pop(which, None)
         if message is None:
-            self._cleared.add(value)
+            self._cleared.add(which)
         else:
             message.granted_ps = self._communicator.now
             self.link.post(message)
@@ -180,7 +179,7 @@ class RankEndpoint:
 
     async def receive(self, peer: int, step: int, piece: int, channel: int = 0) -> None:
         name = self._communicator.endpoints[peer].name
-        await self.mailbox.get((peer, channel, immediate_value(step, piece)), f"data from {name}", step, piece)
+        await self.mailbox.get((peer, channel, step, piece), f"data from {name}", step, piece)
 
     def sleep(self, duration_ps: int, what: str) -> Sleep:
         return Sleep(self._loop.now + duration_ps, what)
@@ -349,7 +348,7 @@ class Communicator:
             if channel.gate is not None:
                 channel.gate.arrived(channel)
             self.endpoints[message.destination].received_bytes += message.size
-            mailbox.put((message.source, message.channel, immediate_value(message.step, message.piece)))
+            mailbox.put((message.source, message.channel, message.step, message.piece))
 
     def acknowledged(self, message: Message) -> None:
         self.outstanding -= 1

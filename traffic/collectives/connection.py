@@ -1,8 +1,9 @@
 """How the messages of one connection travel: over queue pairs, or over the NVLink domain of a host.
 
-Over RDMA a message is a WRITE with immediate into the peer's buffer. The immediate value names step and piece, so
-messages may travel on several queue pairs and arrive in any order. ``round-robin``: whole messages take the queue pairs
-in turn, as NCCL does by default. ``split``: each message is divided over all of them, in parts of
+Over RDMA a message is a WRITE with immediate into the peer's buffer. The immediate value is the message's number among
+those of its queue pair, by which the receiver's end finds step and piece; so messages may travel on several queue pairs
+and arrive in any order. ``round-robin``: whole messages take the queue pairs in turn, as NCCL does by default.
+``split``: each message is divided over all of them, in parts of
 
     ceil(ceil(size / queue pairs) / 128) * 128 bytes
 
@@ -22,24 +23,19 @@ from collections.abc import Iterator, Sequence
 from itertools import cycle
 from typing import Protocol
 
-from testbed.scenario.limits import MAXIMUM_PIECES
 from traffic.collectives.admission import CLEAR_TO_SEND_BYTES
 from traffic.collectives.message_log import CLEAR, DATA, Message
 from traffic.nic.queue_pair import QueuePair
 from traffic.nic.verbs import MemoryRegion, ReceiveRequest, SendRequest, WcStatus, WorkCompletion, WorkOpcode
 from traffic.nvlink import NvlinkDomain
 
-PIECE_BITS = MAXIMUM_PIECES.bit_length() - 1
-_STEPS = 1 << (32 - PIECE_BITS)
+_NUMBERS = 2**32
+"""What an immediate value can tell apart. Only messages that are not acknowledged yet need to be: never so many."""
+
 _PART_ALIGNMENT = 128
 
 _ANY_RECEIVE = ReceiveRequest(work_id=0)
 """A receive without a buffer: what a write with immediate uses up."""
-
-
-def immediate_value(step: int, piece: int) -> int:
-    """Return the immediate value of a piece: its number in the lower 20 bits, the step modulo 4096 above."""
-    return (step % _STEPS) << PIECE_BITS | piece
 
 
 def parts_of(size: int, queue_pairs: int) -> list[int]:
@@ -65,10 +61,10 @@ class Owner(Protocol):
 class QueuePairEnd:
     """One end of a queue pair: posts messages, tells of their acknowledgement, and of what arrives at it.
 
-    What arrives is told by the other end's `under_way`: its messages by immediate value, of which no two are equal.
+    What arrives is told by the other end's `under_way`: its messages that are not acknowledged, by immediate value.
     """
 
-    __slots__ = ("_owner", "other", "peer", "qp", "rank", "under_way")
+    __slots__ = ("_next", "_owner", "other", "peer", "qp", "rank", "under_way")
 
     def __init__(self, owner: Owner, qp: QueuePair, rank: int, peer: int) -> None:
         self.qp = qp
@@ -77,6 +73,7 @@ class QueuePairEnd:
         self.under_way: dict[int, Message] = {}
         self.other: QueuePairEnd = self
         self._owner = owner
+        self._next = 0
         qp.on_completion = self._completed
 
     def listen(self) -> None:
@@ -85,7 +82,7 @@ class QueuePairEnd:
 
     def post(self, message: Message, offset: int, size: int, near: MemoryRegion | None, far: MemoryRegion) -> None:
         """Post `size` bytes of `message` from its byte `offset` on."""
-        value = immediate_value(message.step, message.piece)
+        value, self._next = self._next, (self._next + 1) % _NUMBERS
         request = SendRequest(
             work_id=value,
             opcode=WorkOpcode.RDMA_WRITE,

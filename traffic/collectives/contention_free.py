@@ -7,7 +7,7 @@ messages in the order in which they were posted, where a real one lets its QPs t
 earlier than its port can have carried all that was sent to it (`port_load`).
 
 So the end of a program here is a lower bound on its end in any run, to the picosecond (`ideal_path` says why), if each
-rank awaits the messages of a peer on one channel in the order in which they were sent.
+rank sends the messages of one connection in the same order in every run, and awaits them in that order.
 """
 
 from __future__ import annotations
@@ -155,7 +155,9 @@ class IdealEndpoint:
 class IdealFabric:
     """Endpoints of `ranks`, each connected as `links` says; a round has `steps`.
 
-    `tells_readiness`: ranks wait for each other as `traffic.collectives.memory` has it. `messages`: all that were sent.
+    `lanes`: that of each round, by number (none: all have one). The rounds of one lane come one after the other at
+    every rank, in whatever run; those of different lanes may pass each other. `tells_readiness`: ranks wait for each
+    other as `traffic.collectives.memory` has it. `messages`: all that were sent.
     """
 
     def __init__(
@@ -165,6 +167,7 @@ class IdealFabric:
         links: Mapping[Connection, IdealLink],
         *,
         steps: int = 1,
+        lanes: Sequence[str] = (),
         tells_readiness: bool = False,
     ) -> None:
         self.endpoints = tuple(IdealEndpoint(self, rank, loop) for rank in range(ranks))
@@ -172,8 +175,9 @@ class IdealFabric:
         self.messages: list[IdealMessage] = []
         self._loop = loop
         self._steps = steps
+        self._lanes = lanes
         self._received: dict[tuple[int, int], dict[str, PortLoad]] = {}
-        self._received_before: dict[tuple[int, str], PortLoad] = {}
+        self._received_before: dict[tuple[int, str, str], PortLoad] = {}
         self._by_port: dict[tuple[str, str], dict[int, PortLoad]] = {}
         for (source, destination, channel), link in links.items():
             self.endpoints[source].links[destination, channel] = link
@@ -191,11 +195,14 @@ class IdealFabric:
         _put(self._by_port.setdefault(("in", in_name), {}), number, coming)
 
     def received_ps(self, rank: int, number: int) -> int:
-        """Return when the rank's ports can have carried all that it received up to round `number`, at the earliest."""
-        through_ps = 0
+        """Return when the rank's ports can have carried all that it received up to round `number`, at the earliest.
+
+        Only the rounds of its lane count: what it received in others may come later in another run.
+        """
+        through_ps, lane = 0, self._lanes[number] if self._lanes else ""
         for port, load in self._received.pop((rank, number), {}).items():
-            best = load.after(self._received_before.get((rank, port)))
-            self._received_before[rank, port] = best
+            best = load.after(self._received_before.get((rank, port, lane)))
+            self._received_before[rank, port, lane] = best
             through_ps = max(through_ps, best.through_ps)
         return through_ps
 

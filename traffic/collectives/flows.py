@@ -14,9 +14,7 @@ from testbed.scenario.model import Flow
 from traffic.collectives.admission import Gate
 from traffic.collectives.algorithm import Connection
 from traffic.collectives.communicator import Member
-from traffic.collectives.contention_free import RdmaPath
 from traffic.collectives.endpoint import Endpoint
-from traffic.collectives.ideal_path import path_timing
 from traffic.collectives.job import Job, Setting
 from traffic.nic import Nic
 from traffic.results import START, FlowResult, gbps
@@ -104,12 +102,8 @@ class FlowJob(Job):
         return sum(self._setting.wiring.packets(size) for size in self._messages)
 
     def result(self) -> FlowResult:
-        flow, setting = self._flow, self._setting
+        flow, alone = self._flow, self._ideal_link(Connection(0, 1))
         time_ps = None if self.failure else self.end_ps - self.start_ps
-        wiring, nics = setting.wiring, (self._members[0].nic.name, self._members[1].nic.name)
-        path = RdmaPath(
-            path_timing(setting.plan, *nics), nics, wiring.transport, setting.plan.ip_version, wiring.spread
-        )
         return FlowResult(
             source=flow.source,
             destination=flow.destination,
@@ -117,7 +111,7 @@ class FlowJob(Job):
             start_ps=self.start_ps,
             end_ps=self.end_ps,
             time_ps=time_ps,
-            ideal_ps=max(path.arrival_ps(0, size) for size in self._messages),
+            ideal_ps=max(alone.arrival_ps(0, size) for size in self._messages),
             goodput_gbps=gbps(flow.size, time_ps) if time_ps else None,
             verified=self._verified(),
             wrong_bytes=self._wrong_bytes,

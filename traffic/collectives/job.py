@@ -11,7 +11,10 @@ from testbed.fabric.plan import FabricPlan
 from testbed.scenario.collectives import JobOptions
 from testbed.scenario.model import TransportOptions
 from traffic.collectives.admission import Gate
+from traffic.collectives.algorithm import Connection
 from traffic.collectives.communicator import Communicator, Member, Wiring
+from traffic.collectives.contention_free import IdealLink, NvlinkPath, RdmaPath
+from traffic.collectives.ideal_path import path_timing
 from traffic.collectives.process import Pause, Process
 from traffic.nic import Nic, udp_source_port
 from traffic.results import AdmissionCounts, CollectiveResult, FlowResult, ReplayResult, TraceResult
@@ -149,6 +152,20 @@ class Job(ABC):
     @abstractmethod
     def expected_bytes(self) -> Sequence[int]:
         """How many bytes of data each rank is going to receive, by rank."""
+
+    def _by_nic(self, source: int, destination: int) -> bool:
+        """Whether two ranks talk through their NICs, and not over NVLink."""
+        return self._setting.wiring.domain_of(self._members[source], self._members[destination]) is None
+
+    def _ideal_link(self, connection: Connection) -> IdealLink:
+        """Return what a connection is without contention."""
+        here, there = self._members[connection.source], self._members[connection.destination]
+        wiring, plan = self._setting.wiring, self._setting.plan
+        domain = wiring.domain_of(here, there)
+        if domain is not None:
+            return NvlinkPath(domain.options, (f"{here.host}.{here.local}", f"{there.host}.{there.local}"))
+        timing = path_timing(plan, here.nic.name, there.nic.name)
+        return RdmaPath(timing, (here.nic.name, there.nic.name), wiring.transport, plan.ip_version, wiring.spread)
 
     def _admission(self) -> AdmissionCounts | None:
         """What admission did; None without."""

@@ -12,10 +12,8 @@ from testbed.scenario.files import as_written
 from testbed.scenario.limits import ELEMENT_BYTES
 from testbed.scenario.placement import Rank
 from testbed.scenario.traces import TraceReplay
-from traffic.collectives.algorithm import Connection
 from traffic.collectives.communicator import Member
-from traffic.collectives.contention_free import IdealFabric, IdealLink, NvlinkPath, RdmaPath
-from traffic.collectives.ideal_path import path_timing
+from traffic.collectives.contention_free import IdealFabric
 from traffic.collectives.job import Job, Setting
 from traffic.collectives.kinds import bus_factor
 from traffic.collectives.rehearsal import rehearse
@@ -82,7 +80,7 @@ class TraceJob(Job):
 
     def _begin(self, _nothing: object) -> None:
         for replay in self._replays:
-            replay.begin()
+            replay.begin(self._replays)
 
     def _rank_done(self) -> None:
         if all(replay.done for replay in self._replays):
@@ -137,9 +135,6 @@ class TraceJob(Job):
                     if self._by_nic(rank, call.ranks[sent.peer]):
                         yield sent.size
 
-    def _by_nic(self, source: int, destination: int) -> bool:
-        return self._setting.wiring.domain_of(self._members[source], self._members[destination]) is None
-
     # --- the contention-free replay -----------------------------------------------------------------------------------
 
     @cached_property
@@ -147,28 +142,20 @@ class TraceJob(Job):
         """The same replay over the ideal fabric, as it ended."""
         loop = EventLoop()
         links = {connection: self._ideal_link(connection) for connection in self._script.connections}
-        fabric = IdealFabric(loop, len(self._members), links, steps=self._script.steps)
+        lanes = [call.work.group for call in self._script.calls]
+        fabric = IdealFabric(loop, len(self._members), links, steps=self._script.steps, lanes=lanes)
         replays = [
             RankReplay(self._script, rank, member.name, endpoint, Nothing(), loop, _nothing)
             for rank, (member, endpoint) in enumerate(zip(self._members, fabric.endpoints, strict=True))
         ]
         for replay in replays:
-            replay.begin()
+            replay.begin(replays)
         loop.run()
         stuck = [replay.waiting_for() for replay in replays if not replay.done]
         if stuck:
             raise TestbedError(f"{self.name}: the trace comes to a stop without contention: {'; '.join(stuck[:4])}")
         self._ideal_messages = fabric.messages
         return replays
-
-    def _ideal_link(self, connection: Connection) -> IdealLink:
-        here, there = self._members[connection.source], self._members[connection.destination]
-        wiring, plan = self._setting.wiring, self._setting.plan
-        domain = wiring.domain_of(here, there)
-        if domain is not None:
-            return NvlinkPath(domain.options, (f"{here.host}.{here.local}", f"{there.host}.{there.local}"))
-        timing = path_timing(plan, here.nic.name, there.nic.name)
-        return RdmaPath(timing, (here.nic.name, there.nic.name), wiring.transport, plan.ip_version, wiring.spread)
 
     # --- results ------------------------------------------------------------------------------------------------------
 

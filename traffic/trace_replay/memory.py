@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.scenario.limits import ELEMENT_BYTES
+from traffic.collectives.memory import input_elements
 from traffic.collectives.truth import Truth, truths
 from traffic.trace_replay.script import Call, Script, Transfer
 
@@ -60,10 +61,18 @@ class Numbers(Nothing):
 
     @staticmethod
     def needed_bytes(script: Script) -> int:
-        """Return the memory that the buffers take, and the largest true result beside them."""
+        """Return the most memory that the numbers take at a time.
+
+        Beside the buffers these are the true results: of all collectives, since a rank that need not wait for others
+        (a broadcast's root) can be at the last one while they are at the first. And for a moment what a rank brings
+        in, or the bytes of a message with a truth value for each.
+        """
         shapes = [call.algorithm.shape for call in script.calls if call.algorithm is not None]
-        largest = max((truths[shape.collective].needed_bytes(shape) for shape in shapes), default=0)
-        return len(script.trace.ranks) * script.buffer_bytes + largest
+        of_truths = sum(truths[shape.collective].needed_bytes(shape) for shape in shapes)
+        brought = max((max(input_elements(shape), shape.elements) for shape in shapes), default=0)
+        message = max((transfer.size_bytes for transfer in script.transfers), default=0)
+        at_once = max(brought * np.dtype(np.int16).itemsize, 2 * message)
+        return len(script.trace.ranks) * -(-script.buffer_bytes // ELEMENT_BYTES) * ELEMENT_BYTES + of_truths + at_once
 
     def memory(self, rank: int) -> memoryview:
         """Return the rank's whole buffer as bytes, to be registered."""

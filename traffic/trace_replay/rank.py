@@ -3,11 +3,12 @@
 Streams: calculations of one stream (``gpu``, ``cpu``) go one after the other; so do the collectives of one group, in
 the order of the file, as NCCL keeps one stream for each communicator. Different groups, messages and calculations go on
 side by side. A send ends when it is posted: the NIC does the rest. A receive ends when its message, and all that its
-peer has sent before, is there.
+peer has sent to this rank before, is there.
 
-Of several calculations that may start, the contention-free replay takes the first in the file. The replay on the fabric
-keeps to the order that came about there (`streams`), as a GPU runs kernels in the order in which they were issued: so
-that nothing can be faster than without contention.
+Of several calculations that may start, the contention-free replay takes the first in the file; it posts sends as they
+come. The replay on the fabric keeps to the order that came about there (`streams`): the calculations of a stream, as a
+GPU runs kernels in the order in which they were issued, and the sends to one rank, as NCCL does those of a pair. So
+nothing can be faster than without contention: no calculation, and no message, has passed another that is late.
 """
 
 from __future__ import annotations
@@ -16,20 +17,19 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from heapq import heappop, heappush
-from typing import Any
 
 from testbed.engine.loop import EventLoop
 from traffic.collectives.endpoint import Endpoint
 from traffic.collectives.process import Pause, Process
 from traffic.results import COMPUTE
 from traffic.trace_replay.memory import Nothing
-from traffic.trace_replay.script import MESSAGES, Call, Script, Transfer
+from traffic.trace_replay.script import MESSAGES, Call, Part, Script, Transfer
 from traffic.trace_replay.side import CallSide
 from traffic.trace_replay.timetable import Timetable
-from traffic.traces.model import Collective, Compute, Receive, Send
+from traffic.traces.model import Collective, Compute, Node, Receive, Send, Work
 
 Streams = Mapping[str, Sequence[int]]
-"""The calculations of each stream, in the order in which they run."""
+"""The calculations of each stream, and the sends to each rank, in the order in which they run."""
 
 
 class _Stream:
@@ -96,35 +96,32 @@ class RankReplay:
         self._calls: dict[int, tuple[Call, int]] = {}
         self._groups: dict[str, list[int]] = defaultdict(list)
         self._sends: dict[int, Transfer] = {}
-        self._receives: dict[int, list[Transfer]] = defaultdict(list)
+        self._expected: dict[int, deque[Transfer]] = defaultdict(deque)
         self._arrived: set[int] = set()
-        self._note(script)
+        self._peers: Sequence[RankReplay] = ()
+        self._note(script.parts[rank])
         self._streams = {f"group {group}": _Stream(positions) for group, positions in self._groups.items()}
+        self._sending: dict[str, _Stream] = {}
         for node in self._nodes:
-            if isinstance(node.work, Compute):
-                order = None if streams is None else streams[node.work.stream]
-                self._streams.setdefault(node.work.stream, _Stream(order))
+            stream = _stream_name(node.work)
+            if stream is not None:
+                table = self._sending if isinstance(node.work, Send) else self._streams
+                table.setdefault(stream, _Stream(None if streams is None else streams[stream]))
         self._free: deque[int] = deque()
         self._settling = False
 
-    def _note(self, script: Script) -> None:
-        """Find this rank's parts in collectives and messages."""
-        for call in script.calls:
-            if self.rank in call.ranks:
-                index = call.ranks.index(self.rank)
-                self._calls[call.positions[index]] = call, index
-                self._groups[call.work.group].append(call.positions[index])
-        for transfer in script.transfers:
-            if transfer.source == self.rank:
-                self._sends[transfer.send] = transfer
-            if transfer.destination == self.rank:
-                self._receives[transfer.source].append(transfer)
+    def _note(self, part: Part) -> None:
+        """Find collectives and messages by their nodes."""
+        for call, index in part.calls:
+            self._calls[call.positions[index]] = call, index
+            self._groups[call.work.group].append(call.positions[index])
+        for transfer in part.sends:
+            self._sends[transfer.send] = transfer
 
-    def begin(self) -> None:
-        """Start every node that nothing holds up."""
+    def begin(self, peers: Sequence[RankReplay]) -> None:
+        """Start every node that nothing holds up. `peers` are all ranks, by number."""
+        self._peers = peers
         self._began_ps = self._loop.now
-        for transfers in self._receives.values():
-            self._run(-1 - transfers[0].source, self._receive(transfers))
         self._free.extend(position for position, count in enumerate(self._waiting) if not count)
         self._settle()
         if not self._nodes:
@@ -178,14 +175,20 @@ class RankReplay:
         stream = self._stream_of(position)
         if stream is None:
             self._start(position)
-        else:
-            stream.add(position)
+            return
+        stream.add(position)
+        if isinstance(self._nodes[position].work, Send):  # it takes no time: those behind it may follow
+            while (send := stream.take()) is not None:
+                self._start(send)
 
     def _stream_of(self, position: int) -> _Stream | None:
         work = self._nodes[position].work
-        if isinstance(work, Compute):
-            return self._streams[work.stream]
-        return self._streams[f"group {work.group}"] if isinstance(work, Collective) else None
+        if isinstance(work, Collective):
+            return self._streams[f"group {work.group}"]
+        name = _stream_name(work)
+        if name is None:
+            return None
+        return self._sending[name] if isinstance(work, Send) else self._streams[name]
 
     def _start(self, position: int) -> None:
         self.timetable.start(position, self._loop.now - self._began_ps)
@@ -261,10 +264,19 @@ class RankReplay:
                 size_bytes=size,
                 channel=MESSAGES,
             )
+        self._peers[transfer.destination].expect(transfer)
 
-    async def _receive(self, transfers: Sequence[Transfer]) -> None:
-        """Take everything that one rank sends here, in its order; each ends its receive, if that has started."""
-        for transfer in transfers:
+    def expect(self, transfer: Transfer) -> None:
+        """A message to this rank has been posted, behind those that its source has posted before."""
+        self._expected[transfer.source].append(transfer)
+        process = -1 - transfer.source
+        if process not in self.processes and not self.done:
+            self._run(process, self._receive(self._expected[transfer.source]))
+
+    async def _receive(self, transfers: deque[Transfer]) -> None:
+        """Take what one rank has posted for this one, in its order; each ends its receive, if that has started."""
+        while transfers:
+            transfer = transfers.popleft()
             for piece, _ in enumerate(transfer.pieces()):
                 await self._endpoint.receive(transfer.source, transfer.step, piece, MESSAGES)
             self._memory.compare(transfer)
@@ -273,10 +285,18 @@ class RankReplay:
                 self._end(transfer.receive)
 
 
-def streams_of(replay: RankReplay, nodes: Sequence[Any]) -> Streams:
-    """Return the order in which the calculations of each stream have run."""
+def _stream_name(work: Work) -> str | None:
+    """Return the name of the stream whose order comes about in a replay; None for what has no such stream."""
+    if isinstance(work, Compute):
+        return work.stream
+    return f"to rank {work.peer}" if isinstance(work, Send) else None
+
+
+def streams_of(replay: RankReplay, nodes: Sequence[Node]) -> Streams:
+    """Return the order in which the nodes of each stream have run."""
     by_stream: dict[str, list[int]] = defaultdict(list)
     for position, node in enumerate(nodes):
-        if isinstance(node.work, Compute):
-            by_stream[node.work.stream].append(position)
+        name = _stream_name(node.work)
+        if name is not None:
+            by_stream[name].append(position)
     return {stream: replay.timetable.in_order(positions) for stream, positions in by_stream.items()}

@@ -63,8 +63,16 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One rank's part in a replay: its collectives, each with its index among that one's ranks, and what it sends."""
+
+    calls: tuple[tuple[Call, int], ...]
+    sends: tuple[Transfer, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Script:
-    """All of a replay.
+    """All of a replay; `parts` are those of the ranks.
 
     `steps` are those of each collective and message: a message's step, divided by it, says what it belongs to.
     `durations_ps` are those of the nodes of each rank, scaled; 0 for what is no calculation.
@@ -73,6 +81,7 @@ class Script:
     trace: Trace
     calls: tuple[Call, ...]
     transfers: tuple[Transfer, ...]
+    parts: tuple[Part, ...]
     connections: tuple[Connection, ...]
     steps: int
     durations_ps: tuple[tuple[int, ...], ...]
@@ -106,6 +115,7 @@ class _Writer:
             trace=self._trace,
             calls=calls,
             transfers=transfers,
+            parts=tuple(_parts(len(self._trace.ranks), calls, transfers)),
             connections=tuple(sorted(self._connections)),
             steps=self._steps,
             durations_ps=tuple(self._durations(rank) for rank in range(len(self._trace.ranks))),
@@ -124,10 +134,13 @@ class _Writer:
         """Each group has channels of its own, as many as its algorithms need. All collectives have `_steps` steps."""
         first_channel = dict.fromkeys((each.work.group for each in self._matching.collectives), 0)
         made = [(together, self._cast(together)) for together in self._matching.collectives]
+        channels = dict.fromkeys(first_channel, 0)
+        for together, algorithm in made:
+            channels[together.work.group] = max(channels[together.work.group], _channels(algorithm))
         next_channel = MESSAGES + 1
         for group in first_channel:
             first_channel[group] = next_channel
-            next_channel += max(_channels(algorithm) for each, algorithm in made if each.work.group == group)
+            next_channel += channels[group]
         self._steps = max((algorithm.steps for _, algorithm in made if algorithm is not None), default=1)
         for number, (together, algorithm) in enumerate(made):
             yield self._call(number, together, algorithm, first_channel[together.work.group])
@@ -176,6 +189,19 @@ class _Writer:
                 source_offset=self._place([source], size),
                 target_offset=self._place([destination], size),
             )
+
+
+def _parts(ranks: int, calls: Sequence[Call], transfers: Sequence[Transfer]) -> Iterator[Part]:
+    """Yield each rank's part."""
+    calls_of: list[list[tuple[Call, int]]] = [[] for _ in range(ranks)]
+    sends_of: list[list[Transfer]] = [[] for _ in range(ranks)]
+    for call in calls:
+        for index, rank in enumerate(call.ranks):
+            calls_of[rank].append((call, index))
+    for transfer in transfers:
+        sends_of[transfer.source].append(transfer)
+    for own_calls, sends in zip(calls_of, sends_of, strict=True):
+        yield Part(tuple(own_calls), tuple(sends))
 
 
 def _channels(algorithm: Algorithm | None) -> int:

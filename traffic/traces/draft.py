@@ -23,8 +23,8 @@ class RankDraft:
         self.left_out: Counter[str] = Counter()
         self._nodes: list[tuple[str, str, str, Work]] = []
         self._position: dict[str, int] = {}
-        self._after: list[Sequence[str]] = []
-        self._after_start: list[Sequence[str]] = []
+        self._after: list[list[str]] = []
+        self._after_start: list[list[str]] = []
         self._optional: dict[int, Sequence[str]] = {}
 
     def __len__(self) -> int:
@@ -45,20 +45,24 @@ class RankDraft:
             raise mistake(self.file, place, f"expected one node {identity}, found a second one")
         if len(self._nodes) >= MAXIMUM_NODES:
             raise mistake(self.file, place, f"expected at most {MAXIMUM_NODES} nodes, found more")
-        if len(after) + len(after_start) + len(optional) > MAXIMUM_DEPENDENCIES:
-            raise mistake(self.file, place, f"expected at most {MAXIMUM_DEPENDENCIES} dependencies, found more")
+        self._check_dependencies(len(after) + len(after_start) + len(optional), place)
         if optional:
             self._optional[len(self._nodes)] = optional
         self._position[identity] = len(self._nodes)
         self._nodes.append((identity, name[:NAME_CHARACTERS], place, work))
-        self._after.append(after)
-        self._after_start.append(after_start)
+        self._after.append(list(after))
+        self._after_start.append(list(after_start))
 
-    def depend(self, identity: str, on: str, *, start: bool) -> None:
-        """Let a node that is there come after another: after its end, or after its start."""
+    def depend(self, identity: str, on: str, place: str, *, start: bool) -> None:
+        """Let a node that is there come after another, as is said at `place`: after its end, or after its start."""
         position = self._position[identity]
-        table = self._after_start if start else self._after
-        table[position] = (*table[position], on)
+        (self._after_start if start else self._after)[position].append(on)
+        self._check_dependencies(len(self._after[position]) + len(self._after_start[position]), place)
+
+    def _check_dependencies(self, count: int, place: str) -> None:
+        if count > MAXIMUM_DEPENDENCIES:
+            text = f"expected at most {MAXIMUM_DEPENDENCIES} dependencies of a node, found more"
+            raise mistake(self.file, place, text)
 
     def __contains__(self, identity: str) -> bool:
         return identity in self._position

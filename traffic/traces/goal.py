@@ -140,7 +140,7 @@ class _Reader:
         self._ranks: dict[int, RankTrace] = {}
         self._count: int | None = None
         self._draft: RankDraft | None = None
-        self._dependencies: list[tuple[str, str, bool, Line]] = []
+        self._dependencies: list[tuple[str, str, bool, str]] = []
         self._nodes = 0
         self._last = 1
 
@@ -182,12 +182,12 @@ class _Reader:
             self._operation(line, draft, label)
 
     def _depend(self, line: Line) -> None:
-        label, verb = line.expect_label(), line.take()
+        label, verb, place = line.expect_label(), line.take(), line.place
         before = line.expect_label()
         line.expect_end()
-        self._dependencies.append((label, before, verb == "irequires", line))
+        self._dependencies.append((label, before, verb == "irequires", place))
         if len(self._dependencies) > 8 * MAXIMUM_NODES:
-            raise mistake(self._file, line.place, f"expected at most {8 * MAXIMUM_NODES} dependencies, found more")
+            raise mistake(self._file, place, f"expected at most {8 * MAXIMUM_NODES} dependencies, found more")
 
     def _operation(self, line: Line, draft: RankDraft, label: str) -> None:
         verb = line.peek()
@@ -230,13 +230,11 @@ class _Reader:
         return values
 
     def _close(self, draft: RankDraft) -> None:
-        for label, before, start, line in self._dependencies:
+        for label, before, start, place in self._dependencies:
             for each in (label, before):
                 if each not in draft:
-                    raise mistake(
-                        self._file, line.place, f"expected a label of rank {draft.rank}, found {shorten(each)}"
-                    )
-            draft.depend(label, before, start=start)
+                    raise mistake(self._file, place, f"expected a label of rank {draft.rank}, found {shorten(each)}")
+            draft.depend(label, before, place, start=start)
         self._dependencies = []
         self._ranks[draft.rank] = draft.finish()
         self._draft = None

@@ -125,7 +125,7 @@ def _format(file: Path) -> str:
     text = head.decode("utf-8", "ignore").lstrip("\ufeff \t\r\n")
     if re.match(r"[{\[]\s*[\"{}\[\]]", text):
         return PARAM if re.search(r'"(schema|nodes)"\s*:', text) or is_execution_trace(_json(file)) else _GROUPS
-    if re.match(r"(//[^\n]*\n|/\*.*?\*/|\s)*num_ranks\b", text, re.DOTALL):
+    if re.match(r"(//[^\n]*\n|/\*([^*]|\*(?!/))*\*/|\s)*num_ranks\b", text):
         return GOAL
     if file.suffix == ".et":
         return CHAKRA  # a length and a text may look like text as a whole
@@ -192,12 +192,13 @@ def _whole_buffers(trace: Trace, kinds: tuple[str, ...]) -> Trace:
     """Return the trace with gathers counted as nccl-tests does, by the whole: of `kinds` the file has what each rank
     brings in."""
     ranks = []
+    sizes = {name: len(members) for name, members in trace.groups.items()} | {ALL_RANKS: len(trace.ranks)}
     for rank in trace.ranks:
         nodes = []
         for node in rank.nodes:
             work = node.work
             if isinstance(work, Collective) and work.kind in kinds:
-                node = replace(node, work=replace(work, size_bytes=work.size_bytes * len(trace.members(work.group))))
+                node = replace(node, work=replace(work, size_bytes=work.size_bytes * sizes[work.group]))
             nodes.append(node)
         ranks.append(replace(rank, nodes=tuple(nodes)))
     return replace(trace, ranks=tuple(ranks))

@@ -11,16 +11,19 @@ otherwise, a message that nobody receives or sends, ranks that wait for each oth
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from traffic.traces.model import Collective, Node, RankTrace, Receive, Send, Trace
+from traffic.traces.model import ALL_RANKS, Collective, Node, RankTrace, Receive, Send, Trace
 from traffic.traces.places import TraceError, mistake
 
 _MOST_MISTAKES = 20
 
 At = tuple[int, int]
 """A node: its rank, and its position among the rank's nodes."""
+
+_Wanted = tuple[int | None, int, int | None]
+"""What a receive asks for: a source, or any (None), its own rank, and a tag, or any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +74,17 @@ def _wrong(rank: RankTrace, node: Node, text: str) -> str:
 
 def _collectives(trace: Trace, mistakes: list[str]) -> Iterator[Together]:
     calls: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    members = {group: frozenset(trace.members(group)) for group in (*trace.groups, ALL_RANKS)}
     for rank in trace.ranks:
         for position, node in enumerate(rank.nodes):
-            if isinstance(node.work, Collective):
-                members = trace.members(node.work.group)
-                if rank.rank in members:
-                    calls[node.work.group][rank.rank].append(position)
-                else:
-                    text = f"expected a collective of a group that this rank is in, found group {node.work.group}"
-                    mistakes.append(_wrong(rank, node, f"{text}, ranks {_listed(members)}"))
+            if not isinstance(node.work, Collective):
+                continue
+            group = node.work.group
+            if rank.rank in members[group]:
+                calls[group][rank.rank].append(position)
+            else:
+                text = f"expected a collective of a group that this rank is in, found group {group}"
+                mistakes.append(_wrong(rank, node, f"{text}, ranks {_listed(trace.members(group))}"))
     for group, by_rank in calls.items():
         yield from _of_group(trace, group, by_rank, mistakes)
 
@@ -92,53 +97,53 @@ def _of_group(trace: Trace, group: str, by_rank: dict[int, list[int]], mistakes:
         mistakes.append(str(mistake(trace.files[0], None, f"{text}, found {outside[0]}")))
         return
     for number in range(max(len(positions) for positions in by_rank.values())):
-        have = [rank for rank in members if number < len(by_rank.get(rank, ()))]
-        lack = [rank for rank in members if rank not in have]
-        first = trace.ranks[have[0]]
-        node = first.nodes[by_rank[have[0]][number]]
-        assert isinstance(node.work, Collective)
+        lack = [rank for rank in members if number >= len(by_rank.get(rank, ()))]
         if lack:
+            first = trace.ranks[next(rank for rank in members if number < len(by_rank.get(rank, ())))]
+            node = first.nodes[by_rank[first.rank][number]]
+            assert isinstance(node.work, Collective)
             what = f"{node.work.kind} number {number + 1} of {_group(group)}"
             text = f"expected every rank of the group to have it, found none at rank {lack[0]}"
             more = f" and {len(lack) - 1} more" if len(lack) > 1 else ""
             mistakes.append(_wrong(first, node, f"{what}: {text}{more}"))
             return
-        positions = tuple(by_rank[rank][number] for rank in members)
-        if not _alike(trace, members, positions, node, number, mistakes):
+        together = _together(trace, by_rank, members, number)
+        wrong = _unlike(trace, together)
+        if wrong is not None:
+            mistakes.append(wrong)
             return
-        yield Together(node.work, number, members, positions)
+        yield together
 
 
-def _alike(
-    trace: Trace, members: tuple[int, ...], positions: tuple[int, ...], node: Node, number: int, mistakes: list[str]
-) -> bool:
-    """Whether all ranks mean the same collective."""
-    work = node.work
+def _together(trace: Trace, by_rank: dict[int, list[int]], members: tuple[int, ...], number: int) -> Together:
+    """Return the `number`-th collective of a group, all of whose ranks have one."""
+    positions = tuple(by_rank[rank][number] for rank in members)
+    work = trace.ranks[members[0]].nodes[positions[0]].work
     assert isinstance(work, Collective)
-    for rank, position in zip(members, positions, strict=True):
-        other = trace.ranks[rank].nodes[position]
-        theirs = other.work
-        assert isinstance(theirs, Collective)
-        uneven = work.kind == "all-to-all" and (work.split_bytes or theirs.split_bytes)
-        if (
-            theirs.kind != work.kind
-            or theirs.root != work.root
-            or (theirs.size_bytes != work.size_bytes and not uneven)
-        ):
+    return Together(work, number, members, positions)
+
+
+def _unlike(trace: Trace, together: Together) -> str | None:
+    """Return what is wrong where not all ranks mean the same collective; None if they do."""
+    members, work = together.members, together.work
+    at = list(zip(members, together.positions, strict=True))
+    nodes = [trace.ranks[rank].nodes[position] for rank, position in at]
+    parts = [node.work for node in nodes if isinstance(node.work, Collective)]
+    uneven = work.kind == "all-to-all" and any(part.split_bytes is not None for part in parts)
+    for rank, node, theirs in zip(members, nodes, parts, strict=True):
+        said = theirs.kind, theirs.root, None if uneven else theirs.size_bytes
+        if said != (work.kind, work.root, None if uneven else work.size_bytes):
             text = (
-                f"expected collective number {number + 1} of {_group(work.group)} to be {_said(work)} as at rank "
-                f"{members[0]} ({node}), found {_said(theirs)}"
+                f"expected collective number {together.number + 1} of {_group(work.group)} to be {_said(work)} as at "
+                f"rank {members[0]} ({nodes[0]}), found {_said(theirs)}"
             )
-            mistakes.append(_wrong(trace.ranks[rank], other, text))
-            return False
+            return _wrong(trace.ranks[rank], node, text)
         if theirs.split_bytes is not None and len(theirs.split_bytes) != len(members):
             text = f"expected a share for each of {len(members)} ranks, found {len(theirs.split_bytes)}"
-            mistakes.append(_wrong(trace.ranks[rank], other, text))
-            return False
+            return _wrong(trace.ranks[rank], node, text)
     if work.root is not None and work.root not in members:
-        mistakes.append(_wrong(trace.ranks[members[0]], node, f"expected a root in the group, found rank {work.root}"))
-        return False
-    return True
+        return _wrong(trace.ranks[members[0]], nodes[0], f"expected a root in the group, found rank {work.root}")
+    return None
 
 
 def _said(work: Collective) -> str:
@@ -157,65 +162,96 @@ def _listed(ranks: tuple[int, ...], most: int = 8) -> str:
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
+class _Sends:
+    """The sends of a trace that no receive has taken yet, by what a receive can ask for: source, destination and tag,
+    any source, any tag. Each send stands behind earlier ones, by source and position, in all lines that fit it."""
+
+    def __init__(self, receives: Mapping[At, Receive]) -> None:
+        self._lines: dict[_Wanted, deque[At]] = {_wanted(at, receive): deque() for at, receive in receives.items()}
+        self._taken: set[At] = set()
+
+    def add(self, at: At, send: Send) -> None:
+        """Add a send, which comes after those added before."""
+        for wanted in _fitting(at, send):
+            line = self._lines.get(wanted)
+            if line is not None:
+                line.append(at)
+
+    def take(self, wanted: _Wanted) -> At | None:
+        """Return the first send that fits, which is then gone; None when there is none left."""
+        line = self._lines[wanted]
+        while line:
+            at = line.popleft()
+            if at not in self._taken:
+                self._taken.add(at)
+                return at
+        return None
+
+    def __contains__(self, at: At) -> bool:
+        return at not in self._taken
+
+
+def _wanted(at: At, receive: Receive) -> _Wanted:
+    return receive.peer, at[0], receive.tag
+
+
+def _fitting(at: At, send: Send) -> Iterator[_Wanted]:
+    """Yield every way in which a receive can ask for a send."""
+    for source in (at[0], None):
+        for tag in (send.tag, None):
+            yield source, send.peer, tag
+
+
 def _messages(trace: Trace, mistakes: list[str]) -> Iterator[Message]:
-    sends: dict[tuple[int, int, int], deque[At]] = defaultdict(deque)
-    receives: list[At] = []
+    sends: dict[At, Send] = {}
+    receives: dict[At, Receive] = {}
     for rank in trace.ranks:
         for position, node in enumerate(rank.nodes):
-            if not isinstance(node.work, (Send, Receive)):
+            work = node.work
+            if not isinstance(work, (Send, Receive)):
                 continue
-            peer = node.work.peer
-            if peer is not None and (peer >= len(trace.ranks) or peer == rank.rank):
-                text = f"expected another rank, 0 to {len(trace.ranks) - 1}, as the peer, found {peer}"
+            if work.peer is not None and (work.peer >= len(trace.ranks) or work.peer == rank.rank):
+                text = f"expected another rank, 0 to {len(trace.ranks) - 1}, as the peer, found {work.peer}"
                 mistakes.append(_wrong(rank, node, text))
-            elif isinstance(node.work, Send):
-                sends[rank.rank, node.work.peer, node.work.tag].append((rank.rank, position))
+            elif isinstance(work, Send):
+                sends[rank.rank, position] = work
             else:
-                receives.append((rank.rank, position))
-    found = list(_matched(trace, sends, receives, mistakes))
-    for (source, destination, tag), left in sends.items():
-        for at in left:
-            text = f"expected a receive at rank {destination} from rank {source} with tag {tag}, found none left"
-            mistakes.append(_wrong(trace.ranks[source], trace.ranks[source].nodes[at[1]], text))
+                receives[rank.rank, position] = work
+    left = _Sends(receives)
+    for at, send in sends.items():
+        left.add(at, send)
+    found = list(_matched(trace, left, sends, receives, mistakes))
+    for at, send in sends.items():
+        if at in left:
+            text = f"expected a receive at rank {send.peer} from rank {at[0]} with tag {send.tag}, found none left"
+            mistakes.append(_wrong(trace.ranks[at[0]], trace.ranks[at[0]].nodes[at[1]], text))
     yield from sorted(found, key=lambda message: message.send)
 
 
 def _matched(
-    trace: Trace, sends: dict[tuple[int, int, int], deque[At]], receives: list[At], mistakes: list[str]
+    trace: Trace,
+    left: _Sends,
+    sends: Mapping[At, Send],
+    receives: Mapping[At, Receive],
+    mistakes: list[str],
 ) -> Iterator[Message]:
     """Take the sends of all receives: the exact ones first."""
-
-    def wild(at: At) -> int:
-        work = trace.ranks[at[0]].nodes[at[1]].work
-        assert isinstance(work, Receive)
-        return (work.peer is None) + (work.tag is None)
-
-    for at in sorted(receives, key=lambda at: (wild(at), at)):
-        rank = trace.ranks[at[0]]
+    for at in sorted(receives, key=lambda at: (_openness(receives[at]), at)):
+        rank, receive = trace.ranks[at[0]], receives[at]
         node = rank.nodes[at[1]]
-        assert isinstance(node.work, Receive)
-        send = _take(sends, node.work, rank.rank)
+        send = left.take(_wanted(at, receive))
         if send is None:
-            peer = "any rank" if node.work.peer is None else f"rank {node.work.peer}"
-            tag = "any tag" if node.work.tag is None else f"tag {node.work.tag}"
+            peer = "any rank" if receive.peer is None else f"rank {receive.peer}"
+            tag = "any tag" if receive.tag is None else f"tag {receive.tag}"
             mistakes.append(_wrong(rank, node, f"expected a send from {peer} with {tag}, found none left"))
-            continue
-        sent = trace.ranks[send[0]].nodes[send[1]]
-        assert isinstance(sent.work, Send)
-        if sent.work.size_bytes != node.work.size_bytes:
-            text = f"expected the {node.work.size_bytes} bytes of this receive to be sent, found a send of "
-            mistakes.append(_wrong(rank, node, f"{text}{sent.work.size_bytes} at rank {send[0]} ({sent})"))
-            continue
-        yield Message(send, at, sent.work.size_bytes)
+        elif sends[send].size_bytes != receive.size_bytes:
+            sent = trace.ranks[send[0]].nodes[send[1]]
+            text = f"expected the {receive.size_bytes} bytes of this receive to be sent, found a send of "
+            mistakes.append(_wrong(rank, node, f"{text}{sends[send].size_bytes} at rank {send[0]} ({sent})"))
+        else:
+            yield Message(send, at, receive.size_bytes)
 
 
-def _take(sends: dict[tuple[int, int, int], deque[At]], work: Receive, rank: int) -> At | None:
-    if work.peer is not None and work.tag is not None:
-        queue = sends.get((work.peer, rank, work.tag))
-        return queue.popleft() if queue else None
-    fit = [
-        queue
-        for (source, destination, tag), queue in sends.items()
-        if queue and destination == rank and work.peer in (None, source) and work.tag in (None, tag)
-    ]
-    return min(fit, key=lambda queue: queue[0]).popleft() if fit else None
+def _openness(receive: Receive) -> int:
+    """How many of source and tag a receive leaves open."""
+    return (receive.peer is None) + (receive.tag is None)

@@ -75,7 +75,7 @@ def read_param(found: Any, file: str, rank: int) -> tuple[RankTrace, Groups]:
 
 
 def _check_schema(found: Mapping[str, Any], file: str) -> None:
-    match = re.match(r"(\d+)\.(\d+)\.(\d+)", str(found["schema"]))
+    match = re.match(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})(?![0-9])", str(found["schema"]))
     if match is None or tuple(int(part) for part in match.groups()) < _OLDEST:
         text = "schema: expected 1.0.3 or later, such as 1.1.0-chakra.0.0.4, found "
         raise mistake(file, None, text + shorten(str(found["schema"])))

@@ -14,15 +14,16 @@ from collections.abc import Callable
 from testbed.engine.buffer.marking import Ramp, marked
 from testbed.engine.buffer.memory import Alpha, SharedMemory
 from testbed.engine.frame import Frame
+from testbed.engine.peaks import PeakBytes
 from testbed.engine.reasons import EGRESS_THRESHOLD, PFC_WATCHDOG, WRED
 
 
-class ClassQueue:
+class ClassQueue(PeakBytes):
     """Frames of one priority that wait to leave by one port.
 
     Attributes:
         priority, bit: 0 to 7, and 1 << priority.
-        frames: in their order. bytes: waiting now. recent_bytes: the most since anybody looked at a peak.
+        frames: in their order.
         limited: whether the dynamic threshold applies (lossy). discarding: whether the watchdog drops what comes.
         ramp: marks frames as they enter. time_ramp: marks them as they leave, by their time here.
         entered_frames, left_frames, left_bytes, flushed_frames: so far. marked_frames: CE marks made here.
@@ -31,14 +32,15 @@ class ClassQueue:
     """
 
     __slots__ = (
-        "_alpha", "_interval_bytes", "_memory", "_peak_bytes", "_reserved", "_seen_bytes", "_watermark_bytes", "bit",
-        "bytes", "deficit_bytes", "discarding", "dropped", "entered_frames", "flushed_frames", "frames", "left_bytes",
-        "left_frames", "limited", "marked_frames", "on_marked", "priority", "ramp", "recent_bytes", "time_ramp",
+        "_alpha", "_memory", "_reserved", "bit", "deficit_bytes", "discarding", "dropped", "entered_frames",
+        "flushed_frames", "frames", "left_bytes", "left_frames", "limited", "marked_frames", "on_marked", "priority",
+        "ramp", "time_ramp",
     )  # fmt: skip
 
     def __init__(
         self, memory: SharedMemory, priority: int, reserved_bytes: int, alpha: Alpha, *, limited: bool
     ) -> None:
+        super().__init__()
         self.priority = priority
         self.bit = 1 << priority
         self.frames: deque[Frame] = deque()
@@ -46,8 +48,7 @@ class ClassQueue:
         self.discarding = False
         self.ramp: Ramp | None = None
         self.time_ramp: Ramp | None = None
-        self.bytes = self.recent_bytes = self.deficit_bytes = 0
-        self._watermark_bytes = self._interval_bytes = self._seen_bytes = self._peak_bytes = 0
+        self.deficit_bytes = 0
         self.entered_frames = self.left_frames = self.left_bytes = self.flushed_frames = self.marked_frames = 0
         self.dropped: dict[str, int] = {}
         self.on_marked: Callable[[Frame], None] | None = None
@@ -115,46 +116,3 @@ class ClassQueue:
             if self.on_marked is not None:
                 self.on_marked(frame)
         return True
-
-    # --- peaks: those of policies, of time series, and of all time go by the one that `enqueue` keeps ----------------
-
-    def _look(self) -> None:
-        """Hand `recent_bytes` on to all peaks, and begin it afresh with what waits now."""
-        recent = self.recent_bytes
-        self._watermark_bytes = max(self._watermark_bytes, recent)
-        self._interval_bytes = max(self._interval_bytes, recent)
-        self._seen_bytes = max(self._seen_bytes, recent)
-        self._peak_bytes = max(self._peak_bytes, recent)
-        self.recent_bytes = self.bytes
-
-    @property
-    def watermark_bytes(self) -> int:
-        """The most bytes that waited since `clear_watermark`."""
-        return max(self._watermark_bytes, self.recent_bytes)
-
-    def clear_watermark(self) -> None:
-        """Begin a new interval: the watermark is what waits now."""
-        self._look()
-        self._watermark_bytes = 0
-
-    @property
-    def interval_bytes(self) -> int:
-        """The most bytes that waited since `take_interval_peak`."""
-        return max(self._interval_bytes, self.recent_bytes)
-
-    def take_interval_peak(self) -> int:
-        """Return the most bytes that waited since this was last called: what a time series keeps."""
-        self._look()
-        most, self._interval_bytes = self._interval_bytes, 0
-        return most
-
-    def take_seen_peak(self) -> int:
-        """Return the most bytes that waited since this was last called: what a watcher of the run is shown."""
-        self._look()
-        most, self._seen_bytes = self._seen_bytes, 0
-        return most
-
-    @property
-    def most_bytes(self) -> int:
-        """The most bytes that ever waited."""
-        return max(self._peak_bytes, self.recent_bytes)

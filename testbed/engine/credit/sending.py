@@ -10,6 +10,7 @@ Known limits: time during which the wire was busy with another lane's frames cou
 from collections.abc import Sequence
 
 from testbed.engine.credit.arithmetic import MODULUS, may_send
+from testbed.engine.holds import Holds
 from testbed.engine.loop import EventLoop
 from testbed.engine.transmitter import Transmitter
 from testbed.scenario.qos import PRIORITIES
@@ -24,15 +25,19 @@ class SendingSide:
         lanes_mask: bit p is set if priority p is a lane; the others are never held.
         sent, limit: FCTBS and FCCL by priority, as counters that wrap.
         waits: frames that have had to wait, by priority.
+        holds: when lanes waited, exactly, for whoever wants to know; None: nobody does.
     """
 
-    __slots__ = ("_loop", "_needs", "_since_ps", "_wait_ps", "_waits", "lanes_mask", "limit", "sent", "transmitter")
+    __slots__ = (
+        "_loop", "_needs", "_since_ps", "_wait_ps", "_waits", "holds", "lanes_mask", "limit", "sent", "transmitter",
+    )  # fmt: skip
 
     def __init__(self, loop: EventLoop, transmitter: Transmitter, lanes: Sequence[int], limit_blocks: int) -> None:
         self.transmitter = transmitter
         self.lanes_mask = sum(1 << lane for lane in lanes)
         self.sent = [0] * PRIORITIES
         self.limit = [limit_blocks] * PRIORITIES
+        self.holds: Holds | None = None
         self._loop = loop
         self._needs = [0] * PRIORITIES
         self._since_ps = [0] * PRIORITIES
@@ -56,6 +61,8 @@ class SendingSide:
         self._needs[lane] = blocks
         self._since_ps[lane] = since_ps
         self.transmitter.paused_mask |= 1 << lane
+        if self.holds is not None:
+            self.holds.begin(lane, since_ps)
 
     def held(self, lane: int) -> bool:
         """Whether `lane` waits for credit."""
@@ -76,6 +83,8 @@ class SendingSide:
             return False
         self.transmitter.paused_mask &= _ALL ^ 1 << lane
         waited_ps = self._loop.now - self._since_ps[lane]
+        if self.holds is not None:
+            self.holds.end(lane, self._loop.now)
         if waited_ps > 0:
             self._wait_ps[lane] += waited_ps
             self._waits[lane] += 1

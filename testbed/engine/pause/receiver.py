@@ -11,6 +11,7 @@ References: IEEE 802.1Q clause 36.
 from typing import Protocol
 
 from testbed.engine.frame import Frame
+from testbed.engine.holds import Holds
 from testbed.engine.loop import EventLoop, Handler
 from testbed.engine.pause.frames import ALL_PRIORITIES, GLOBAL, read_pause, read_pfc
 from testbed.engine.transmitter import Transmitter
@@ -34,11 +35,13 @@ class PauseReceiver:
         xoff_frames, xon_frames: frames received that pause it, and that let it go on (PAUSE frames: under `GLOBAL`).
         transitions: how often it went from running to paused.
         last_xoff_ps: when the last frame came that pauses it.
+    holds: when the port was paused, exactly, for whoever wants to know; None: nobody does.
     """
 
     __slots__ = (
         "_apply_handler", "_duration_ps", "_enabled_mask", "_expire_handler", "_expiry_ps", "_loop", "_response_ps",
-        "_since_ps", "_until_ps", "last_xoff_ps", "transitions", "transmitter", "watcher", "xoff_frames", "xon_frames",
+        "_since_ps", "_until_ps", "holds", "last_xoff_ps", "transitions", "transmitter", "watcher", "xoff_frames",
+        "xon_frames",
     )  # fmt: skip
 
     def __init__(self, loop: EventLoop, transmitter: Transmitter, enabled_mask: int, response_ps: int) -> None:
@@ -48,6 +51,7 @@ class PauseReceiver:
         self.transitions = [0] * PRIORITIES
         self.last_xoff_ps = [0] * PRIORITIES
         self.watcher: Watcher | None = None
+        self.holds: Holds | None = None
         self._loop = loop
         self._enabled_mask = enabled_mask
         self._response_ps = response_ps
@@ -113,6 +117,8 @@ class PauseReceiver:
             self.transmitter.paused_mask |= 1 << priority
             self._since_ps[priority] = now
             self.transitions[priority] += 1
+            if self.holds is not None:
+                self.holds.begin(priority, now)
             if self.watcher is not None:
                 self.watcher.on_pause(priority)
         if self._expiry_ps[priority] == _NONE or until < self._expiry_ps[priority]:
@@ -125,6 +131,8 @@ class PauseReceiver:
     def _resume(self, priority: int) -> None:
         self.transmitter.paused_mask &= ALL_PRIORITIES ^ 1 << priority
         self._duration_ps[priority] += self._loop.now - self._since_ps[priority]
+        if self.holds is not None:
+            self.holds.end(priority, self._loop.now)
 
     def _expire(self, priority: int) -> None:
         """The time of a pause may be over; if it was prolonged, look again then."""

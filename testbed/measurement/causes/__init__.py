@@ -4,7 +4,8 @@
                      walk       what the walk does at a switch and at a NIC
     at the end       naming     who was in front, who paused, what was lost, who marked              Found -> Cause
                      spread     along the messages from rank to rank, against the contention-free run
-                     lateness   the chains of parts that this is done with
+                     stalls     what each wait of a rank saw of its stall
+    lateness   the chains of parts that this is done with
                      explain    brings these together                                               -> Explanation
                      model      the causes' names, and the explanation as frozen values
 

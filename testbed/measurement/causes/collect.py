@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from testbed.engine.fabric import ModelFabric
 from testbed.engine.frame import Frame
+from testbed.engine.holds import Holds
 from testbed.engine.hops import MASK, HopLog
 from testbed.engine.qos_switch import QosPort
 from testbed.fabric.plan import Port
-from testbed.measurement.causes.walk import Found, Stretch, Walker, Wire
+from testbed.measurement.causes.model import Unexplained
+from testbed.measurement.causes.walk import CREDIT, PAUSED, Found, Stretch, Walker, Wire
 from testbed.units import serialisation_ps
 from traffic.nic import Nic
 from traffic.nic.queue_pair import Owner
@@ -73,6 +75,7 @@ class TransitCollector:
 
     Attributes:
         transits: by message. marks: by sender, how many of its packets were marked at which port.
+        failed: why nothing is collected any more; None as long as all is well.
     """
 
     def __init__(self, log: TransitLog) -> None:
@@ -80,6 +83,7 @@ class TransitCollector:
         self.transits: dict[Key, Transit] = {}
         self.marks: dict[int, Counter[str]] = {}
         self.wires: list[Wire] = []
+        self.failed: Unexplained | None = None
         self._flows = _Flows(log)
         self._forget_at = _LEAST_RECORDS
         self._arrivals = 0
@@ -116,9 +120,22 @@ class TransitCollector:
         """Return when the packet that was sent again had been sent before."""
         return self._walker.first_sent[recovery]
 
+    def paused(self) -> dict[str, tuple[tuple[int, int], ...]]:
+        """Return from when to when each port was paused, by its name; ports that never were are left out."""
+        pauses = {
+            wire.port: wire.holds.spans() for wire in self.wires if wire.held_by == PAUSED and wire.holds is not None
+        }
+        return {port: spans for port, spans in pauses.items() if spans}
+
     def _arrived(self, sender: SenderLog, message: Posted, now: int, hop: int) -> None:
-        stretches = self._walker.walk(sender, message, hop)
-        self.transits[_key(sender, message)] = Transit(message.time_ps, now, stretches)
+        if self.failed is None:
+            try:
+                stretches = self._walker.walk(sender, message, hop)
+            except Exception as error:  # the run goes on: it is worth more than what explains it
+                self.failed = Unexplained.by(error)
+                self.transits.clear()
+            else:
+                self.transits[_key(sender, message)] = Transit(message.time_ps, now, stretches)
         self._arrivals += 1
         if self._arrivals % _LOOK_EVERY == 0 and len(self.log.hops) > self._forget_at:
             self._forget(now)
@@ -126,6 +143,9 @@ class TransitCollector:
     def _forget(self, now: int) -> None:
         oldest = min((message.time_ps for _, message in self.log.oldest_unfinished()), default=now)
         self.log.hops.forget_before(oldest - self.margin_ps)
+        for wire in self.wires:
+            if wire.held_by == CREDIT and wire.holds is not None:  # pauses are few, and looked at again in the end
+                wire.holds.forget_before(oldest - self.margin_ps)
         self._forget_at = max(_LEAST_RECORDS, 2 * len(self.log.hops))
 
     def marked(self, port: str, frame: Frame) -> None:
@@ -155,9 +175,22 @@ def log_hops(fabric: ModelFabric, hops: HopLog) -> None:
 def wires_of(fabric: ModelFabric) -> list[Wire]:
     """Return what a walk must know of each wire, in the order in which `log_hops` numbers them."""
     latencies = {name: fabric.switches[port.node].latency_ps for name, port in _switch_ports(fabric)}
+    held_by = PAUSED if fabric.credit_control is None else CREDIT
     return [
-        Wire(name, wire.rate_bps, wire.delay_ps, latencies.get(name, 0)) for name, wire in fabric.transmitters.items()
+        Wire(name, wire.rate_bps, wire.delay_ps, latencies.get(name, 0), _holds(fabric, name), held_by)
+        for name, wire in fabric.transmitters.items()
     ]
+
+
+def _holds(fabric: ModelFabric, port: str) -> Holds | None:
+    """Let `port` keep when it is held from now on, and return that; None without flow control."""
+    if fabric.flow_control is not None:
+        found = fabric.flow_control.receivers[port].holds = Holds()
+        return found
+    if fabric.credit_control is not None:
+        found = fabric.credit_control.ends[port].sending.holds = Holds()
+        return found
+    return None
 
 
 def _switch_ports(fabric: ModelFabric) -> Iterator[tuple[str, Port]]:

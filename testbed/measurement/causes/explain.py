@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from testbed.engine.fabric import ModelFabric
 from testbed.measurement.causes.collect import Transit, TransitCollector
-from testbed.measurement.causes.lateness import PASSED_ON, Lateness, Part, fitted, walk
+from testbed.measurement.causes.lateness import Lateness, Part, fitted, walk
 from testbed.measurement.causes.model import (
     CLEAR_TO_SEND,
     FAILURE,
@@ -20,15 +20,34 @@ from testbed.measurement.causes.model import (
     Explanation,
     Stall,
     StallPart,
+    Unexplained,
 )
 from testbed.measurement.causes.naming import Naming
 from testbed.measurement.causes.spread import Travelled, Waited, spread
+from testbed.measurement.causes.stalls import Seen
+from testbed.measurement.causes.walk import PAUSED, Stretch
 from testbed.measurement.pauses import PauseReport
 from testbed.measurement.records import DropRecord
 from traffic.results import COMPUTE, START, CollectiveResult, FlowResult, MessageRecord, TraceResult, Wait
 
-_LONGEST_WAY = 64
-"""Ranks that a delay has come through are told up to this many."""
+_NO_CAUSE = -2
+"""Of a wait that a message ended: it has the causes."""
+
+
+def explained(
+    collector: TransitCollector,
+    fabric: ModelFabric,
+    drops: Sequence[DropRecord],
+    pauses: PauseReport | None,
+    results: Sequence[CollectiveResult | FlowResult | TraceResult],
+) -> Explanation | Unexplained:
+    """Return the explanation of a run, or why there is none: a run is worth more than what explains it."""
+    if collector.failed is not None:
+        return collector.failed
+    try:
+        return explanation_of(collector, fabric, drops, pauses, results)
+    except Exception as error:
+        return Unexplained.by(error)
 
 
 def explanation_of(
@@ -39,7 +58,7 @@ def explanation_of(
     results: Sequence[CollectiveResult | FlowResult | TraceResult],
 ) -> Explanation:
     """Return why the ranks of all collectives and traces, and all flows, took longer than they would have alone."""
-    naming = Naming(fabric.plan, collector, drops, pauses, has_credits=fabric.credit_control is not None)
+    naming = Naming(fabric.plan, collector, drops, pauses)
     explainer = _Explainer(collector, naming)
     collectives = [result for result in results if isinstance(result, CollectiveResult)]
     flows = [result for result in results if isinstance(result, FlowResult)]
@@ -55,7 +74,7 @@ def explanation_of(
         for index, result in enumerate(traces)
         for rank, stall_ps, parts in explainer.ranks(result)
     ]
-    return Explanation(tuple(naming.causes), tuple(stalls), explainer.delayed)
+    return Explanation(tuple(naming.causes), tuple(stalls), explainer.delayed, collector.paused())
 
 
 _OfRanks = CollectiveResult | TraceResult
@@ -81,10 +100,12 @@ class _Explainer:
         waits = [*self._waits(result, number_of)]
         stalls = [result.stall_ps_by_rank[name] for name in result.ranks]
         own = [self._naming.number(Cause(STRAGGLER, name, "its own compute")) for name in result.ranks]
+        failed = self._failed(result.failure)
+        rest = [failed if result.failure else self._unseen(name, result.messages) for name in result.ranks]
         overlaps = isinstance(result, TraceResult) or result.buckets > 1
-        chains = spread(messages, waits, own, stalls, self._failed(result.failure), overlaps=overlaps)
-        for name, stall_ps, chain in zip(result.ranks, stalls, chains, strict=True):
-            yield name, stall_ps, _parts(chain, result.ranks)
+        seen = spread(messages, waits, own, stalls, failed, rest, overlaps=overlaps)
+        for name, stall_ps, of_rank in zip(result.ranks, stalls, seen, strict=True):
+            yield name, stall_ps, _parts(of_rank, result.ranks)
 
     def _travelled(self, record: MessageRecord, alone: _Times, number_of: dict[str, int]) -> Travelled:
         return Travelled(
@@ -94,7 +115,7 @@ class _Explainer:
             arrived_ps=record.arrived_ps,
             ideal_posted_ps=alone[0],
             ideal_arrived_ps=alone[1],
-            parts=self._delays(record),
+            parts=self._way_of_word(record) if alone == (None, None) else self._delays(record),
             rest=self._rest(record),
         )
 
@@ -108,8 +129,8 @@ class _Explainer:
         for wait in result.waits:
             if wait.what not in (COMPUTE, START):
                 candidates = arrivals.get((wait.rank, wait.end_ps), [])
-                cause = self._naming.number(self._other_wait(wait, result.failure))
                 message = next((i for i in candidates if _is_for(wait, records[i])), next(iter(candidates), None))
+                cause = self._naming.number(self._other_wait(wait, result.failure)) if message is None else _NO_CAUSE
                 yield Waited(number_of[wait.rank], wait.start_ps, wait.end_ps, message, cause)
 
     def _other_wait(self, wait: Wait, failure: str | None) -> Cause:
@@ -129,7 +150,7 @@ class _Explainer:
         else:
             rest = Part(self._rest(last), 0, result.start_ps, result.end_ps)
             chain = fitted(None, self._delays(last), stall_ps, rest)
-        return Stall(None, index, result.destination, stall_ps, _parts(chain, ()))
+        return Stall(None, index, result.destination, stall_ps, _parts([_whole(chain)], ()))
 
     # --- messages -----------------------------------------------------------------------------------------------------
 
@@ -138,16 +159,26 @@ class _Explainer:
         transit = self._transits.of(record)
         if transit is None:
             return ()
-        parts = [
-            Part(self._naming.cause_of(stretch, record.nic), stretch.duration_ps, stretch.first_ps, stretch.last_ps)
-            for stretch in transit.stretches
-        ]
+        parts = [self._part(stretch) for stretch in transit.stretches]
         self._note_delayed(record, parts)
         admitted_ps = transit.posted_ps
         if admitted_ps > record.posted_ps:
             cause = self._naming.number(Cause(CLEAR_TO_SEND, record.destination, f"from {record.source}"))
             parts.insert(0, Part(cause, admitted_ps - record.posted_ps, record.posted_ps, admitted_ps))
         return tuple(parts)
+
+    def _way_of_word(self, record: MessageRecord) -> tuple[Part, ...]:
+        """Return how long a message took that the contention-free run does without: word that a buffer is free."""
+        if record.arrived_ps is None:
+            return ()
+        word = f"word to {record.destination} that its buffers are free again"
+        cause = self._naming.number(Cause(CLEAR_TO_SEND, record.source, word))
+        return (Part(cause, record.arrived_ps - record.posted_ps, record.posted_ps, record.arrived_ps),)
+
+    def _part(self, stretch: Stretch) -> Part:
+        paused_since_ps = stretch.found.event if stretch.found.kind == PAUSED else None
+        times = stretch.duration_ps, stretch.first_ps, stretch.last_ps
+        return Part(self._naming.cause_of(stretch), *times, paused_since_ps)
 
     def _note_delayed(self, record: MessageRecord, parts: Sequence[Part]) -> None:
         """Keep which message a loss hit: the first in the order of posts, which a queue pair's packets have too."""
@@ -161,6 +192,12 @@ class _Explainer:
         kind = NVLINK if record.queue_pair is None else OWN_PACKETS
         where = record.nic or record.source
         return self._naming.number(Cause(kind, where, f"{record.source} to {record.destination}"))
+
+    def _unseen(self, rank: str, messages: Sequence[MessageRecord]) -> int:
+        """Return the cause of what a rank waited for more in all than any one of its waits shows."""
+        if any(each.control for each in messages):
+            return self._naming.number(Cause(CLEAR_TO_SEND, rank, "acknowledgements, before buffers are free again"))
+        return self._naming.number(Cause(OWN_PACKETS, rank, f"messages to {rank} in another order than alone"))
 
     def _failed(self, failure: str | None) -> int:
         return self._naming.number(Cause(FAILURE, "", failure or ""))
@@ -182,7 +219,8 @@ class _Transits:
         transit = self._by_key.get((record.nic, record.queue_pair, record.first_sequence))
         if transit is not None and transit.arrived_ps == record.arrived_ps:
             return transit
-        return next(iter(self._by_arrival.get((record.nic, record.arrived_ps), ())), transit)
+        arrived = self._by_arrival.get((record.nic, record.arrived_ps), ())
+        return next((each for each in arrived if each.posted_ps >= record.posted_ps), transit)
 
 
 class _AloneTimes:
@@ -203,6 +241,11 @@ class _AloneTimes:
         return times.popleft() if times and not record.control else (None, None)
 
 
+def _whole(lateness: Lateness) -> Seen:
+    """Return all of a lateness that no rank has handed on."""
+    return Seen(tuple(link.part for link in walk(lateness)), None)
+
+
 def _is_for(wait: Wait, record: MessageRecord) -> bool:
     return not record.control and (wait.step, wait.piece) == (record.step, record.piece)
 
@@ -211,28 +254,32 @@ def _arrival_ps(record: MessageRecord) -> int:
     return -1 if record.arrived_ps is None else record.arrived_ps
 
 
-def _parts(chain: Lateness, ranks: Sequence[str]) -> tuple[StallPart, ...]:
+class _Sum:
+    """A part of a stall while it is summed up; the largest of those that it is made of is `most`, which `seen` has."""
+
+    __slots__ = ("duration_ps", "first_ps", "last_ps", "most", "seen")
+
+    def __init__(self, part: Part, seen: Seen) -> None:
+        self.duration_ps = 0
+        self.first_ps, self.last_ps = part.first_ps, part.last_ps
+        self.most, self.seen = part, seen
+
+    def add(self, part: Part, seen: Seen) -> None:
+        self.duration_ps += part.duration_ps
+        self.first_ps = min(self.first_ps, part.first_ps)
+        self.last_ps = max(self.last_ps, part.last_ps)
+        if part.duration_ps > self.most.duration_ps:
+            self.most, self.seen = part, seen
+
+
+def _parts(stall: Sequence[Seen], ranks: Sequence[str]) -> tuple[StallPart, ...]:
     """Return the parts of a stall, one for each cause, what cost most first."""
-    passed: list[tuple[str, int]] = []
-    sums: dict[int, list[int]] = {}
-    ways: dict[int, tuple[int, int]] = {}
-    for link in walk(chain):
-        part = link.part
-        if part.cause == PASSED_ON:
-            passed.append((ranks[link.rank], part.last_ps))
-            continue
-        values = sums.setdefault(part.cause, [0, part.first_ps, part.last_ps])
-        values[0] += part.duration_ps
-        values[1] = min(values[1], part.first_ps)
-        values[2] = max(values[2], part.last_ps)
-        ways[part.cause] = max(ways.get(part.cause, (0, 0)), (part.duration_ps, len(passed)))
-    parts = [
-        StallPart(cause, duration, first, last, _way(passed, ways[cause][1]))
-        for cause, (duration, first, last) in sums.items()
-    ]
+    sums: dict[int, _Sum] = {}
+    for seen in stall:
+        for part in seen.parts:
+            sums.setdefault(part.cause, _Sum(part, seen)).add(part, seen)
+    parts = []
+    for cause, of in sums.items():
+        way = tuple((ranks[rank], time_ps) for rank, time_ps in of.seen.way(of.most))
+        parts.append(StallPart(cause, of.duration_ps, of.first_ps, of.last_ps, way))
     return tuple(sorted(parts, key=lambda part: (-part.duration_ps, part.cause)))
-
-
-def _way(passed: Sequence[tuple[str, int]], length: int) -> tuple[tuple[str, int], ...]:
-    """Return the first ranks of the way that a delay took; `passed` has the latest first."""
-    return tuple(reversed(passed[max(0, length - _LONGEST_WAY) : length]))

@@ -19,12 +19,21 @@ from typing import NamedTuple
 
 
 class Part(NamedTuple):
-    """`duration_ps` of lateness with the cause number `cause`, lost between `first_ps` and `last_ps`."""
+    """`duration_ps` of lateness with the cause number `cause`, lost between `first_ps` and `last_ps`.
+
+    `event_ps` is when that began which many messages may have lost time to at once (a pause); None: when this one did.
+    """
 
     cause: int
     duration_ps: int
     first_ps: int
     last_ps: int
+    event_ps: int | None = None
+
+    @property
+    def event(self) -> tuple[int, int]:
+        """What it was lost to: parts with equal ones are the same time, which nobody can lose twice."""
+        return self.cause, self.first_ps if self.event_ps is None else self.event_ps
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,18 @@ def without(lateness: Lateness, duration_ps: int) -> Lateness:
         lateness = lateness.before
     for note in reversed(notes):
         lateness = passed_on(lateness, note.rank, note.part.last_ps)
+    return lateness
+
+
+def lost_before(lateness: Lateness, time_ps: int, since_ps: int) -> Lateness:
+    """Return `lateness` without what was lost after `time_ps`. Its parts are in the order of time up to `since_ps`."""
+    later: list[Part] = []
+    while lateness is not None and lateness.part.last_ps > since_ps:
+        later.append(lateness.part)
+        lateness = lateness.before
+    for part in reversed(later):
+        duration_ps = min(part.duration_ps, time_ps - part.first_ps)
+        lateness = with_part(lateness, part._replace(duration_ps=duration_ps, last_ps=min(part.last_ps, time_ps)))
     return lateness
 
 

@@ -28,13 +28,13 @@ from testbed.measurement.causes.model import (
     Cause,
     Packet,
 )
-from testbed.measurement.causes.walk import CONTROL, Found, Stretch
-from testbed.measurement.causes.walk import HELD as FOUND_HELD
+from testbed.measurement.causes.walk import CONTROL, RECOVERY, Found, Stretch
+from testbed.measurement.causes.walk import CREDIT as FOUND_CREDIT
+from testbed.measurement.causes.walk import PAUSED as FOUND_PAUSED
 from testbed.measurement.causes.walk import QUEUE as FOUND_QUEUE
 from testbed.measurement.causes.walk import RATE as FOUND_RATE
 from testbed.measurement.pauses import PauseRecord, PauseReport
 from testbed.measurement.records import DropRecord
-from traffic.nic.requester import MAXIMUM_OUTSTANDING
 from traffic.nic.transit import RNR_NAK, TIMEOUT, SenderLog, WentBack
 from traffic.wire.psn import PSN_MODULUS, psn_distance
 
@@ -51,14 +51,11 @@ class Naming:
         collector: TransitCollector,
         drops: Sequence[DropRecord],
         pauses: PauseReport | None,
-        *,
-        has_credits: bool,
     ) -> None:
         self.causes: list[Cause] = []
         self._numbers: dict[Cause, int] = {}
         self._plan = plan
         self._collector = collector
-        self._has_credits = has_credits
         self._pauses = _Pauses(pauses, collector.margin_ps + _RESPONSE_PS)
         self._drops = _drops_by_queue_pair(drops)
         self._recoveries: dict[tuple[int, int], Cause] = {}
@@ -73,16 +70,20 @@ class Naming:
             self.causes.append(cause)
         return found
 
-    def cause_of(self, stretch: Stretch, nic: str) -> int:
-        """Return the number of the cause of a stretch of a message that `nic` sent."""
+    def cause_of(self, stretch: Stretch) -> int:
+        """Return the number of the cause of a stretch of a message's way."""
         found = stretch.found
         wire = self._collector.wires[found.wire].port
         if found.kind == FOUND_QUEUE:
             return self.number(Cause(QUEUE, wire, f"behind {self.flow(found.about)}"))
-        if found.kind == FOUND_HELD:
-            return self.number(self._held(wire, nic, stretch))
+        if found.kind == FOUND_PAUSED:
+            return self.number(self._paused(wire, stretch))
+        if found.kind == FOUND_CREDIT:
+            return self.number(Cause(CREDIT, wire, f"no credit from {self._plan.far_end(wire).name}"))
         if found.kind == FOUND_RATE:
-            return self.number(self._rate(wire, self._collector.log.senders[found.about]))
+            return self.number(self._limited(RATE, wire, self._collector.log.senders[found.about]))
+        if found.kind != RECOVERY:
+            return self.number(self._idle(wire, self._collector.log.senders[found.about]))
         key = found.about, found.event
         if key not in self._recoveries:
             self._recoveries[key] = self._recovery(wire, found)
@@ -99,37 +100,34 @@ class Naming:
     def _host(self, address: str) -> str:
         return self._hosts[ip_address(address).packed]
 
-    # --- held, rate ---------------------------------------------------------------------------------------------------
+    # --- paused, idle, rate -------------------------------------------------------------------------------------------
 
-    def _held(self, wire: str, nic: str, stretch: Stretch) -> Cause:
-        """An idle wire: what held it."""
+    def _paused(self, wire: str, stretch: Stretch) -> Cause:
+        """An idle wire while its port was paused: who did that."""
         pause = self._pauses.longest(wire, stretch.found.about, stretch.first_ps, stretch.last_ps)
         if pause is not None:
             began = "" if pause.root == pause.sender else f", which was held up by {pause.root}"
             about = f"paused by {pause.sender}{began}{self._pauses.kind(pause.root)}"
             return Cause(PAUSED, wire, about, origin=pause.root)
         far_end = self._plan.far_end(wire).name
-        if self._pauses.was_paused(wire):
-            return Cause(PAUSED, wire, f"paused by {far_end}, by frames that the controller sent", origin=far_end)
-        if self._has_credits:
-            return Cause(CREDIT, wire, f"no credit from {far_end}")
-        if wire == nic and self._has_window(nic):
-            return Cause(WINDOW, wire, "waited for acknowledgements")
+        return Cause(PAUSED, wire, f"paused by {far_end}, by frames that the controller sent", origin=far_end)
+
+    def _idle(self, wire: str, sender: SenderLog) -> Cause:
+        """An idle wire that nothing held: at a NIC, `sender` had as much under way as it might."""
+        if wire in self._plan.nic_by_name:
+            return self._limited(WINDOW, wire, sender)
         return Cause(CONTROLLER, wire, "neither paused nor busy")
 
-    def _has_window(self, nic: str) -> bool:
-        senders = (log for log in self._collector.log.senders if log.qp.nic.name == nic)
-        return any(log.qp.requester.window < MAXIMUM_OUTSTANDING for log in senders)
-
-    def _rate(self, wire: str, sender: SenderLog) -> Cause:
+    def _limited(self, limit: str, wire: str, sender: SenderLog) -> Cause:
+        """A queue pair that its rate or window held back: what set that, and where its packets were marked."""
         options = sender.qp.settings.congestion
         kind = options.kind if options is not None else "no congestion control"
         marks = self._collector.marks.get(sender.number)
         if not marks:
-            return Cause(RATE, wire, f"{kind} of {self._flow_of(sender)}, QP {sender.qp.number}")
+            return Cause(limit, wire, f"{kind} of {self._flow_of(sender)}, QP {sender.qp.number}")
         port, count = max(marks.items(), key=lambda item: (item[1], item[0]))
         about = f"{kind} of {self._flow_of(sender)}, QP {sender.qp.number}: {count} marks at {port}"
-        return Cause(RATE, wire, about, origin=port)
+        return Cause(limit, wire, about, origin=port)
 
     def _flow_of(self, sender: SenderLog) -> str:
         assert sender.qp.peer is not None
@@ -207,15 +205,9 @@ class _Pauses:
     def __init__(self, report: PauseReport | None, lag_ps: int) -> None:
         self._lag_ps = lag_ps
         self._of: dict[tuple[str, int | None], list[PauseRecord]] = {}
-        ports = report.ports if report else {}
-        self._held = {name for name, counts in ports.items() if any(count.rx_pfc_duration_ps for count in counts)}
         self._kinds = {root.port: root.kind for root in report.roots} if report else {}
         for pause in sorted(report.pauses, key=lambda each: each.start_ps) if report else ():
             self._of.setdefault((pause.paused, pause.priority), []).append(pause)
-
-    def was_paused(self, port: str) -> bool:
-        """Whether any pause ever held a port, on record or not."""
-        return port in self._held
 
     def kind(self, root: str) -> str:
         """Return what else is known about a root."""

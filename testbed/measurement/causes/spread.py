@@ -8,7 +8,8 @@ In the order of the run's time:
                                 for the one before it on its connection, that one's lateness, if it is more
     a rank ends a wait for it   the rank is as late as the message
 
-A rank's *stall* is what its waits took longer in all. At its end, the parts of its lateness are fitted to exactly that.
+A rank's *stall* is what its waits took longer in all. Each of its waits has seen something of it (`stalls`): what the
+message that ended it was later than the rank. What compute absorbed nobody waited for, so it is in no rank's stall.
 
 Known limits: ranks are followed, not the processes in a rank: what a rank posts is put down to the wait that it ended
 last. Parts are exact in sum; which of two delays the slack of the contention-free run made good is a matter of rule
@@ -17,9 +18,19 @@ last. Parts are exact in sum; which of two delays the slack of the contention-fr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
-from testbed.measurement.causes.lateness import Lateness, Part, fitted, passed_on, total_ps, walk, with_part, without
+from testbed.measurement.causes.lateness import (
+    Lateness,
+    Part,
+    fitted,
+    lost_before,
+    passed_on,
+    total_ps,
+    with_part,
+)
+from testbed.measurement.causes.stalls import RankStall, Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +39,7 @@ class Travelled:
     one, and the parts of its delay, in the order of time. `rest` is the cause of what no part explains.
 
     A message that the contention-free run does without (word that a rank is ready) has no times there: it hands on its
-    rank's lateness as it is.
+    rank's lateness, and its parts.
     """
 
     source: int
@@ -61,13 +72,15 @@ def spread(
     own_doing: Sequence[int],
     stalls_ps: Sequence[int],
     unarrived: int,
+    rest: Sequence[int],
     *,
     overlaps: bool = False,
-) -> list[Lateness]:
-    """Return each rank's stall in parts, which add up to its `stalls_ps` exactly.
+) -> list[tuple[Seen, ...]]:
+    """Return what each rank's waits saw of its stall, in the order of time: it adds up to its `stalls_ps` exactly.
 
     `own_doing` has the cause of each rank for time that it takes itself; it is no part of the rank's own stall.
-    `unarrived` is the cause of waits for messages that never arrived. `overlaps`: ranks compute meanwhile, so that not
+    `unarrived` is the cause of waits for messages that never arrived, `rest` has that of each rank for what none of
+    its waits saw. `overlaps`: ranks compute meanwhile, so that not
     all that they wait for is among `waits`; a rank that posts later than its last wait explains is then as late as the
     message that came to it last.
     """
@@ -75,6 +88,7 @@ def spread(
     arrived: dict[int, Lateness] = {}
     latest: dict[tuple[int, int], int] = {}
     heard: list[Lateness] = [None] * len(stalls_ps)
+    stalled = [RankStall(own) for own in own_doing]
     for time_ps, kind, index in _events(messages, waits):
         if kind == _ARRIVAL:
             heard[messages[index].destination] = passed_on(arrived[index], messages[index].destination, time_ps)
@@ -82,16 +96,16 @@ def spread(
             message = messages[index]
             _hear(message, late, heard if overlaps else None)
             before = latest.get((message.source, message.destination))
-            ahead = None if before is None or not _under_way(messages[before], time_ps) else arrived[before]
+            ahead = None if before is None else _ahead(messages[before], arrived[before], time_ps)
             arrived[index] = _sent(message, ahead, late, own_doing)
             if message.ideal_posted_ps is not None:
                 latest[message.source, message.destination] = index
+                if not overlaps:
+                    stalled[message.source].posts(time_ps - message.ideal_posted_ps)
         else:
             wait = waits[index]
-            late[wait.rank] = _after(wait, late[wait.rank], messages, arrived, unarrived, time_ps)
-    return [
-        _stall(lateness, own, stall, unarrived) for lateness, own, stall in zip(late, own_doing, stalls_ps, strict=True)
-    ]
+            late[wait.rank] = _after(wait, late[wait.rank], messages, arrived, unarrived, stalled[wait.rank])
+    return [account.fitted(stall_ps, cause) for account, stall_ps, cause in zip(stalled, stalls_ps, rest, strict=True)]
 
 
 def _events(messages: Sequence[Travelled], waits: Sequence[Waited]) -> list[tuple[int, int, int]]:
@@ -115,18 +129,23 @@ def _hear(message: Travelled, late: list[Lateness], heard: Sequence[Lateness] | 
         late[rank] = heard[rank]
 
 
-def _under_way(message: Travelled, now: int) -> bool:
-    return message.arrived_ps is not None and message.arrived_ps > now
+def _ahead(message: Travelled, arrives: Lateness, now: int) -> Lateness:
+    """Return what `message`, the one before on a connection, had lost by now; None once it has arrived.
+
+    What delays it from now on delays the one behind it as well, whose way shows it.
+    """
+    under_way = message.arrived_ps is not None and message.arrived_ps > now
+    return lost_before(arrives, now, message.posted_ps) if under_way else None
 
 
 def _sent(message: Travelled, ahead: Lateness, late: list[Lateness], own_doing: Sequence[int]) -> Lateness:
     """A rank posts `message`: return how late that arrives; of one that never does, how late it is posted.
 
-    `ahead` is how late the one before it on its connection arrives, if that is under way still.
+    `ahead` is how late the one before it on its connection is by now, if that is under way still.
     """
     posted, rank = message.posted_ps, message.source
     if message.ideal_posted_ps is None or message.ideal_arrived_ps is None:
-        return late[rank]
+        return reduce(with_part, message.parts, late[rank])
     wanted = max(0, posted - message.ideal_posted_ps)
     late[rank] = fitted(late[rank], (), wanted, Part(own_doing[rank], 0, max(0, posted - wanted), posted))
     if message.arrived_ps is None:
@@ -144,33 +163,15 @@ def _after(
     messages: Sequence[Travelled],
     arrived: Mapping[int, Lateness],
     unarrived: int,
-    now: int,
+    stalled: RankStall,
 ) -> Lateness:
-    """Return the lateness of a rank after a wait."""
-    waited_ps = wait.end_ps - wait.start_ps
-    if wait.message is None:
-        return with_part(before, Part(wait.cause, waited_ps, wait.start_ps, wait.end_ps))
-    if messages[wait.message].arrived_ps is None or wait.message not in arrived:
-        return with_part(before, Part(unarrived, waited_ps, wait.start_ps, wait.end_ps))
-    return passed_on(arrived[wait.message], wait.rank, now)
-
-
-def _stall(lateness: Lateness, own: int, stall_ps: int, rest: int) -> Lateness:
-    """Return the parts of a rank's lateness that were waiting, fitted to its stall."""
-    waiting = _left_out(lateness, own)
-    too_much = total_ps(waiting) - stall_ps
-    return without(waiting, too_much) if too_much >= 0 else with_part(waiting, Part(rest, -too_much, 0, 0))
-
-
-def _left_out(lateness: Lateness, cause: int) -> Lateness:
-    """Return `lateness` without the parts of `cause`."""
-    links = list(walk(lateness))
-    if all(link.part.cause != cause for link in links):
-        return lateness
-    kept: Lateness = None
-    for link in reversed(links):
-        if not link.part.duration_ps:
-            kept = passed_on(kept, link.rank, link.part.last_ps)
-        elif link.part.cause != cause:
-            kept = with_part(kept, link.part)
-    return kept
+    """Return the lateness of a rank after a wait, and put its part of the stall down in `stalled`."""
+    duration_ps = wait.end_ps - wait.start_ps
+    if wait.message is None or wait.message not in arrived or messages[wait.message].arrived_ps is None:
+        cause = wait.cause if wait.message is None else unarrived
+        lost = Part(cause, duration_ps, wait.start_ps, wait.end_ps)
+        stalled.waited_for_nothing(lost)
+        return with_part(before, lost)
+    late = passed_on(arrived[wait.message], wait.rank, wait.end_ps)
+    stalled.waited(late, duration_ps)
+    return late

@@ -41,6 +41,17 @@ class Screen(Protocol):
         """Show `view` in place of the one before."""
 
 
+class Terminal(Protocol):
+    """The terminal that a screen is on, as others see it who stop the run (Ctrl-Z)."""
+
+    taken: bool
+    """Set while the alternate screen is in use."""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the terminal is somebody else's for now: nothing may be written to it."""
+
+
 class Watch:
     """Watches one run on `screen`: `update` is called as often as the run's loop likes. `clock` gives wall seconds."""
 
@@ -72,23 +83,31 @@ class Watch:
         self._screen.__exit__(kind, error, trace)
 
 
-def watch_on(console: Console, clock: Clock = time.monotonic) -> Watch:
-    """Return a watch on `console` (of stderr): a screen of its own there, or plain lines where that cannot be."""
+def watch_on(console: Console, terminal: Terminal, clock: Clock = time.monotonic) -> Watch:
+    """Return a watch on `console` (of stderr), which is `terminal`: a screen of its own there, or plain lines where
+    that cannot be."""
     if console.is_terminal and not console.is_dumb_terminal:
-        return Watch(FullScreen(console), REDRAW_S, clock)
+        return Watch(FullScreen(console, terminal), REDRAW_S, clock)
     return Watch(PlainLines(console), LINE_S, clock)
 
 
 class FullScreen:
-    """The terminal's alternate screen, from the first view on; drawn by the run's own loop, with no thread."""
+    """The terminal's alternate screen, from the first view on; drawn by the run's own loop, with no thread.
 
-    def __init__(self, console: Console) -> None:
+    While the terminal is hidden nothing is drawn; whoever shows it again has the alternate screen on by then.
+    """
+
+    def __init__(self, console: Console, terminal: Terminal) -> None:
         self._console = console
+        self._terminal = terminal
         self._live: Live | None = None
 
     def show(self, view: View) -> None:
+        if self._terminal.hidden:
+            return
         drawing = draw(view, self._console)
         if self._live is None:
+            self._terminal.taken = True
             self._live = Live(drawing, console=self._console, screen=True, auto_refresh=False)
             self._live.start(refresh=True)
         else:
@@ -101,7 +120,10 @@ class FullScreen:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._live is not None:
+            self._console.quiet = self._terminal.hidden
             self._live.stop()
+            self._console.quiet = False
+            self._terminal.taken = False
 
 
 class PlainLines:

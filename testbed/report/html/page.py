@@ -1,6 +1,12 @@
-"""The page: data, scripts, style and chart library put together into one file."""
+"""The page: data, scripts, style and chart library put together into one file.
 
+`assets/page.html` is the frame of both pages, of a run and of a comparison; what differs is its body and the scripts.
+"""
+
+import html
 import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +15,7 @@ from testbed.report.html.run_data import compare_data, run_data
 
 REPORT_FILE = "report.html"
 _HERE = Path(__file__).parent
-_COMMON = ("units.js", "theme.js", "cursor.js", "plot.js", "tables.js", "causes.js")
+_COMMON = ("units.js", "controls.js", "theme.js", "cursor.js", "keys.js", "plot.js", "tables.js", "causes.js")
 _OF_RUN = (*_COMMON, "fabric.js", "gantt.js", "queues.js", "rates.js", "report.js")
 _OF_COMPARISON = (*_COMMON, "compare.js")
 
@@ -17,28 +23,44 @@ _OF_COMPARISON = (*_COMMON, "compare.js")
 def write_report(directory: Path, summary: dict[str, Any], out: Path | None = None) -> Path:
     """Write the report of the finished run in `directory` to `out` (default: report.html in it); return its path."""
     path = out or directory / REPORT_FILE
-    path.write_text(_page("report.html", _OF_RUN, run_data(RunFiles(directory, summary))), encoding="utf-8")
+    _write(path, _page("report.html", _OF_RUN, run_data(RunFiles(directory, summary))))
     return path
 
 
 def write_comparison(runs: list[tuple[str, Path, dict[str, Any]]], out: Path) -> None:
     """Write the page of several runs (the name, directory and summary of each) to `out`."""
     data = compare_data([(name, RunFiles(directory, summary)) for name, directory, summary in runs])
-    out.write_text(_page("compare.html", _OF_COMPARISON, data), encoding="utf-8")
+    _write(out, _page("compare.html", _OF_COMPARISON, data))
 
 
-def _page(template: str, scripts: tuple[str, ...], data: dict[str, Any]) -> str:
+def _write(path: Path, page: str) -> None:
+    """Write `page` whole or not at all: the page that was there before stays until the new one is complete.
+
+    What is no file of its own (a pipe, a device, a symbolic link's other end) is written as it stands.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path.write_text(page, encoding="utf-8")
+        return
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        unfinished.write_text(page, encoding="utf-8")
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _page(body: str, scripts: tuple[str, ...], data: dict[str, Any]) -> str:
     parts = {
+        "title": html.escape(str(data["title"])),
         "style": _asset("style.css"),
+        "body": _asset(body),
+        "data": as_script_data(data),
         "library": (_HERE / "vendor" / "echarts.min.js").read_text(encoding="utf-8"),
         "scripts": "\n".join(_asset(name) for name in scripts),
-        "data": as_script_data(data),
     }
-    page = _asset(template)
-    for name, text in parts.items():
-        before, after = page.split(f"{{{{{name}}}}}")
-        page = before + text + after
-    return page
+    pieces = re.split(r"\{\{(\w+)\}\}", _asset("page.html"))
+    return "".join(parts[piece] if index % 2 else piece for index, piece in enumerate(pieces))
 
 
 def _asset(name: str) -> str:

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from testbed.measurement.causes.model import KINDS
 from testbed.report.compare import QUANTITIES
+from testbed.report.html.answer import answer
+from testbed.report.html.causes import causes
 from testbed.report.html.gantt import gantt
 from testbed.report.html.grids import grids
 from testbed.report.html.read import RunFiles
+from testbed.report.html.results import results
 from testbed.report.html.sketch import sketch
 from testbed.report.html.tracks import events, tracks
 from testbed.scenario.model import FabricOptions
-from testbed.units import format_rate, format_time
-
-_MOST_CHAPTERS = 12
+from testbed.units import format_rate
 
 
 def run_data(files: RunFiles) -> dict[str, Any]:
@@ -29,8 +29,7 @@ def run_data(files: RunFiles) -> dict[str, Any]:
         "duration_ps": summary["duration_ps"],
         "interval_ps": interval_ps,
         "intervals": series.get("intervals") or 0,
-        "collectives": [_without_names(collective) for collective in summary["collectives"]],
-        "flows": _slowest(summary["flows"]),
+        "results": results(summary),
         "checks": [*summary["expectations"], *summary["invariants"]],
         "totals": {
             **summary["totals"],
@@ -43,45 +42,10 @@ def run_data(files: RunFiles) -> dict[str, Any]:
         "events": events(files.table("events")),
         "gantt": gantt(files),
         "limits": limits(summary["scenario"]["fabric"]),
-        "causes": _causes(files),
+        "causes": causes(files),
         "grids": grids(files),
         "versions": summary["versions"],
     }
-
-
-def answer(summary: dict[str, Any]) -> str:
-    """Return the run in one sentence: how long it took, its share of the ideal, who waited longest, what cost most."""
-    if summary["failure"]:
-        return f"The workload did not finish: {summary['failure']}."
-    collectives = [one for one in summary["collectives"] if not one["failed"] and one["time_ps"]]
-    if collectives:
-        slowest = max(collectives, key=lambda one: one["time_ps"])
-        text = f"The {slowest['kind']} of {slowest['ranks']} ranks took {_share(slowest)}"
-        stalls = slowest["stall_ps_by_rank"] or {"": 0}
-        worst = max(stalls, key=lambda rank: stalls[rank])
-        if stalls[worst]:
-            text += f"; {worst} stalled longest, {format_time(stalls[worst])}"
-    else:
-        flows = [flow for flow in summary["flows"] if flow["time_ps"]]
-        if not flows:
-            return f"The run took {format_time(summary['duration_ps'])} of model time."
-        slowest = max(flows, key=lambda flow: flow["time_ps"])
-        ends = f"{slowest['source']} to {slowest['destination']}"
-        text = f"The slowest of {len(flows)} flows, {ends}, took {_share(slowest)}"
-    most = (summary.get("stall") or {}).get("most")
-    if most:
-        text += f"; what cost most was {most['title']}, {most['share']:.0%} of all time lost"
-    return text + "."
-
-
-def _share(item: dict[str, Any]) -> str:
-    text = format_time(item["time_ps"])
-    if not item.get("ideal_ps"):
-        return text
-    times = item["time_ps"] / item["ideal_ps"]
-    if times < 2:
-        return f"{text}, at {1 / times:.1%} of the speed that it would have alone ({format_time(item['ideal_ps'])})"
-    return f"{text}, {times:,.2f} times the {format_time(item['ideal_ps'])} that it would take alone"
 
 
 def _about(summary: dict[str, Any]) -> list[str]:
@@ -93,15 +57,6 @@ def _about(summary: dict[str, Any]) -> list[str]:
         f"MTU {summary['scenario']['transport']['mtu']}",
         f"seed {summary['seed']}",
     ]
-
-
-def _without_names(collective: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in collective.items() if key not in ("hosts", "stall_ps_by_rank")}
-
-
-def _slowest(flows: list[dict[str, Any]], most: int = 8) -> dict[str, Any]:
-    ordered = sorted(flows, key=lambda flow: -(flow["time_ps"] or flow["end_ps"]))
-    return {"count": len(flows), "shown": ordered[:most]}
 
 
 def limits(fabric: dict[str, Any]) -> list[dict[str, Any]]:
@@ -123,28 +78,6 @@ def limits(fabric: dict[str, Any]) -> list[dict[str, Any]]:
         xoff = int(options.switch.buffer * alpha / (1 + alpha))
         found += [{"label": "XOFF (one ingress)", "priority": p, "bytes": xoff} for p in options.qos.lossless]
     return found
-
-
-def _causes(files: RunFiles) -> dict[str, Any]:
-    """Return the time lost by rank (or both ends of a flow) and kind of cause, and the story's chapters."""
-    told, table = files.story(), files.table("causes")
-    by_rank: dict[str, dict[str, int]] = {}
-    flows = files.summary["flows"]
-    if table is not None:
-        columns = (table[name] for name in ("flow", "rank", "cause", "duration_ps"))
-        for flow, rank, cause, duration in zip(*columns, strict=True):
-            who = rank if flow is None else f"{flows[flow]['source']} to {rank}"
-            of_rank = by_rank.setdefault(who, {})
-            of_rank[cause] = of_rank.get(cause, 0) + duration
-    kept = ("kind", "title", "ranks_ps", "flows_ps", "share", "first_ps", "last_ps", "sentences")
-    chapters = told["chapters"] if told is not None else []
-    return {
-        "recorded": told is not None,
-        "kinds": {kind: text for kind, text in KINDS.items() if any(kind in of_rank for of_rank in by_rank.values())},
-        "by_rank": by_rank,
-        "chapters": [{key: chapter[key] for key in kept} for chapter in chapters[:_MOST_CHAPTERS]],
-        "more_chapters": max(0, len(chapters) - _MOST_CHAPTERS),
-    }
 
 
 def compare_data(runs: list[tuple[str, RunFiles]]) -> dict[str, Any]:
@@ -174,7 +107,7 @@ def _compared(files: RunFiles) -> dict[str, Any]:
     kept = ("title", "ok", "about", "answer", "duration_ps", "interval_ps", "intervals", "limits")
     totals: dict[str, int] = {}
     for of_rank in data["causes"]["by_rank"].values():
-        for kind, duration in of_rank.items():
+        for kind, (duration, _) in of_rank.items():
             totals[kind] = totals.get(kind, 0) + duration
     of_ports = [track for track in data["tracks"] if track["what"] in ("sent_bytes", "queue_bytes")]
     hosts = {node for node, row, _ in data["fabric"]["nodes"] if row == 0}

@@ -199,9 +199,9 @@ def test_the_watermark_is_the_most_since_it_was_cleared() -> None:
     queue = port.queues[3]
     assert (queue.bytes, queue.watermark_bytes) == (100, 300)
     queue.clear_watermark()
-    assert (queue.watermark_bytes, queue.most_bytes) == (100, 300)
+    assert (queue.watermark_bytes, queue.peak_bytes) == (100, 300)
     port.put(3, 50)
-    assert (queue.watermark_bytes, queue.most_bytes) == (150, 300)
+    assert (queue.watermark_bytes, queue.peak_bytes) == (150, 300)
 
 
 def test_a_frame_is_marked_by_the_bytes_that_it_finds() -> None:

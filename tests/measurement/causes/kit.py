@@ -1,6 +1,6 @@
 """A scenario run in the model, without Open vSwitch, and explained: what it was that cost most, and how much of all."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from testbed.engine.classes import priority_by_traffic_class
@@ -8,6 +8,7 @@ from testbed.engine.fabric import ModelFabric
 from testbed.engine.faults import impair
 from testbed.engine.loop import EventLoop
 from testbed.fabric.build import build_plan
+from testbed.measurement.causes import model
 from testbed.measurement.causes.collect import TransitCollector
 from testbed.measurement.causes.explain import explanation_of
 from testbed.measurement.causes.model import Cause, Explanation
@@ -22,19 +23,30 @@ from traffic.work import start_workload
 
 
 class Explained:
-    """A scenario, carried out to its end. `results` are those of its jobs, `explanation` what they are due to."""
+    """A scenario, carried out to its end. `results` are those of its jobs, `explanation` what they are due to.
 
-    def __init__(self, **scenario: Any) -> None:
+    `forwarder` is what its switches decide with; `prepare` is called with this when the work has begun, and may change
+    the fabric and its NICs.
+    """
+
+    def __init__(
+        self,
+        *,
+        forwarder: type[PlannedForwarder] = PlannedForwarder,
+        prepare: Callable[["Explained"], None] = lambda _run: None,
+        **scenario: Any,
+    ) -> None:
         self.scenario = wanted = Scenario.model_validate({"title": "a test", **scenario})
         self.plan = plan = build_plan(wanted.fabric)
-        loop, qos = EventLoop(), wanted.fabric.qos
+        self.loop = loop = EventLoop()
+        qos = wanted.fabric.qos
         recorder = DropRecorder(plan, loop)
         priorities = bytes(256) if qos is None else priority_by_traffic_class(qos.dscp)
-        nics = {
+        self.nics = nics = {
             nic.name: Nic(nic, loop, on_drop=recorder.on_drop, priority_by_traffic_class=priorities)
             for nic in plan.nics
         }
-        forwarders = {switch.name: PlannedForwarder(plan, switch.name) for switch in plan.switches}
+        forwarders = {switch.name: forwarder(plan, switch.name) for switch in plan.switches}
         self.fabric = ModelFabric(
             plan, loop, forwarders, nics, recorder.on_drop, qos, mtu=wanted.transport.mtu, seed=wanted.seed
         )
@@ -43,6 +55,7 @@ class Explained:
         self.fabric.storm(wanted.faults)
         domains = nvlink_domains(wanted.fabric.nvlink, plan.host_by_name, loop)
         jobs = start_workload(wanted.workload, plan, nics, loop, wanted.seed, wanted.transport, domains)
+        prepare(self)
         loop.run()
         assert all(job.done for job in jobs), [job.waiting_for() for job in jobs]
         self.drops = tuple(recorder.records)
@@ -51,6 +64,8 @@ class Explained:
             self.collector, self.fabric, self.drops, pause_report(self.fabric), self.results
         )
         assert self.explanation.problems() == []
+        failed = any(result.failure for result in self.results)
+        assert failed or model.FAILURE not in {cause.kind for cause in self.costs()}
 
     def costs(self) -> Mapping[Cause, int]:
         """Return what every cause cost all ranks and flows together, most first."""

@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -46,6 +46,7 @@ def test_without_other_letters_than_ascii(golden: GoldenCheck) -> None:
     assert text.isascii()
 
 
+@settings(deadline=None)
 @given(
     name=st.sampled_from(sorted(VIEWS)),
     width=st.integers(min_value=40, max_value=250),

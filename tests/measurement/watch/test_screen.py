@@ -25,6 +25,14 @@ class Clock:
         return self.seconds
 
 
+class Shared:
+    """Stands for the terminal as others know it: `hidden` while it is somebody else's."""
+
+    def __init__(self) -> None:
+        self.taken = False
+        self.hidden = False
+
+
 class Looker:
     """Stands for an onlooker: a look costs `cost_s` of wall time."""
 
@@ -72,7 +80,7 @@ def test_an_expensive_look_is_made_less_often(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_screen_is_of_its_own_and_is_given_back() -> None:
     console, stream = terminal()
-    with FullScreen(console) as shown:
+    with FullScreen(console, Shared()) as shown:
         assert stream.getvalue() == "", "nothing before there is something to see"
         shown.show(QUIET)
         shown.show(BUSY)
@@ -88,7 +96,7 @@ def test_it_is_given_back_whatever_happens(end: type[BaseException]) -> None:
     console, stream = terminal()
 
     def die() -> None:
-        with FullScreen(console) as shown:
+        with FullScreen(console, Shared()) as shown:
             shown.show(QUIET)
             raise end
 
@@ -100,15 +108,46 @@ def test_it_is_given_back_whatever_happens(end: type[BaseException]) -> None:
 
 def test_an_error_before_the_first_view_finds_the_terminal_as_it_was() -> None:
     console, stream = terminal()
-    with pytest.raises(RuntimeError), FullScreen(console):
+    with pytest.raises(RuntimeError), FullScreen(console, Shared()):
         raise RuntimeError
     assert stream.getvalue() == ""
+
+
+def test_while_the_terminal_is_somebody_elses_nothing_is_written() -> None:
+    console, stream = terminal()
+    shared = Shared()
+    with FullScreen(console, shared) as shown:
+        assert not shared.taken
+        shown.show(QUIET)
+        assert shared.taken
+        shared.hidden = True
+        before = stream.getvalue()
+        shown.show(BUSY)
+        assert stream.getvalue() == before
+        shared.hidden = False
+        shown.show(BUSY)
+        assert "An All-Reduce beside an incast" in stream.getvalue()
+    assert not shared.taken
+    assert stream.getvalue().count(LEAVE) == 1
+
+
+def test_a_run_that_ends_while_hidden_leaves_the_terminal_alone() -> None:
+    """Whoever hid it has left the alternate screen already."""
+    console, stream = terminal()
+    shared = Shared()
+    with FullScreen(console, shared) as shown:
+        shown.show(QUIET)
+        shared.hidden = True
+        before = stream.getvalue()
+    assert stream.getvalue() == before
+    console.print("the report")
+    assert stream.getvalue().endswith("the report\n")
 
 
 @pytest.mark.parametrize(("kind", "is_terminal"), [("dumb", True), ("xterm", False)])
 def test_lines_where_there_is_no_terminal_to_draw_on(kind: str, is_terminal: bool) -> None:
     console, stream = terminal(kind, is_terminal=is_terminal)
-    watch = watch_on(console)
+    watch = watch_on(console, Shared())
     assert isinstance(watch._screen, PlainLines)
     assert watch._interval_s == LINE_S
     watch._screen.show(BUSY)
@@ -117,7 +156,7 @@ def test_lines_where_there_is_no_terminal_to_draw_on(kind: str, is_terminal: boo
 
 
 def test_a_screen_on_a_terminal() -> None:
-    watch = watch_on(terminal()[0])
+    watch = watch_on(terminal()[0], Shared())
     assert isinstance(watch._screen, FullScreen)
     assert watch._interval_s == REDRAW_S
 

@@ -55,8 +55,9 @@ def made_run(
     _table(directory, "messages", ("source", "posted_ps", "granted_ps", "arrived_ps"), messages)
     ports = [(port.name, port.node, 100 * (n + 1)) for n, port in enumerate(plan.ports())]
     _table(directory, "ports", ("port", "node", "sent_bytes"), ports)
-    causes = [(None, host, "queue", 1000 * (n + 1)) for n, host in enumerate(hosts)]
-    _table(directory, "causes", ("flow", "rank", "cause", "duration_ps"), causes)
+    times = 10 * INTERVAL_PS, 12 * INTERVAL_PS
+    causes = [(None, host, "queue", "leaf0-eth1", 1000 * (n + 1), *times) for n, host in enumerate(hosts)]
+    _table(directory, "causes", ("flow", "rank", "cause", "origin", "duration_ps", "first_ps", "last_ps"), causes)
     (directory / "explanation.json").write_text(json.dumps({"chapters": [_chapter()]}))
     (directory / "summary.json").write_text(json.dumps(_summary(title, fabric, hosts, intervals)))
     return directory
@@ -73,7 +74,13 @@ def _table(directory: Path, name: str, columns: tuple[str, ...], rows: list[tupl
 
 def _chapter() -> dict[str, Any]:
     times = {"ranks_ps": 5000, "flows_ps": 0, "share": 1.0, "first_ps": 10 * INTERVAL_PS, "last_ps": 12 * INTERVAL_PS}
-    return {"kind": "queue", "title": "queue at leaf0-eth1", "sentences": ["Behind <i>others</i>."], **times}
+    return {
+        "kind": "queue",
+        "origin": "leaf0-eth1",
+        "title": "queue at leaf0-eth1",
+        "sentences": ["Behind <i>others</i>."],
+        **times,
+    }
 
 
 def _summary(title: str, fabric: dict[str, Any], hosts: list[str], intervals: int) -> dict[str, Any]:
@@ -114,3 +121,68 @@ def _summary(title: str, fabric: dict[str, Any], hosts: list[str], intervals: in
         "versions": {"rocelab": "0"},
         "wall": {"seconds": 1.0},
     }
+
+
+def made_trace_run(directory: Path) -> Path:
+    """Write a run like the above, of a trace instead of a collective: its ranks compute, too."""
+    made_run(directory, title="A trace")
+    summary = summary_of(directory)
+    (collective,) = summary["collectives"]
+    hosts, stalls = collective["hosts"], collective["stall_ps_by_rank"]
+    trace = {
+        **{key: collective[key] for key in ("ranks", "hosts", "time_ps", "ideal_ps", "verified", "failed")},
+        "name": "trace (workload.0)",
+        "format": "Chakra",
+        "iterations": 2,
+        "critical_path_ps": collective["ideal_ps"] // 2,
+        "exposed_max_ps": 7000 * len(hosts),
+        "stall_max_ps": 1000 * len(hosts),
+        "stall_mean_ps": 500,
+        "compute_ps_by_rank": dict.fromkeys(hosts, 9000),
+        "exposed_ps_by_rank": {host: 7000 * (n + 1) for n, host in enumerate(hosts)},
+        "stall_ps_by_rank": stalls,
+        "collectives": [{
+            "kind": "all-reduce", "algorithm": "ring", "group": "", "ranks": 4, "size_bytes": 2**20, "count": 4,
+            "time_ps": 3000, "ideal_ps": 2000, "algbw_gbps": 1.0, "busbw_gbps": 1.5,
+        }],
+    }  # fmt: skip
+    _rewrite(directory, {**summary, "collectives": [], "traces": [trace]})
+    return directory
+
+
+def made_packet_run(directory: Path) -> Path:
+    """Write a run of a capture's packets: no rank waits, and nothing has a message."""
+    made_run(directory, title="A capture")
+    for name in ("waits", "messages", "causes"):
+        (directory / f"{name}.parquet").unlink()
+    flow = {"source": "h0", "destination": "h1", "qp": 17, "sent": 60, "delivered": 57, "marked": 5}
+    replay = {
+        "name": "replay (workload.0)", "file": "captures/a.pcap", "start_ps": 0, "end_ps": 9_000_000, "packets": 100,
+        "sent": 100, "delivered": 97, "marked": 5, "out_of_order": 2, "dropped": 3, "left_out": {"ARP": 2},
+        "left_out_total": 2, "file_span_ps": 8_000_000, "delivery_span_ps": 9_000_000, "stretch": 1.125,
+        "latency_p50_ps": 1000, "latency_p95_ps": 2000, "latency_p99_ps": 3000, "latency_max_ps": 4000,
+        "failed": False, "failure": None, "flows_total": 2,
+        "flows": [{**flow, "marked_before": 0, "out_of_order": 2, "dropped": 3}],
+    }  # fmt: skip
+    _rewrite(directory, {**summary_of(directory), "collectives": [], "stall": None, "replays": [replay]})
+    return directory
+
+
+def made_flows_run(directory: Path, flows: int = 20) -> Path:
+    """Write a run of many flows of two classes of size, of which one in a hundred is slow."""
+    made_run(directory, title="Many flows")
+    percentiles = {"time_p50_ps": 1000, "time_p95_ps": 2000, "time_p99_ps": 3000, "time_max_ps": 4000}
+    slowdowns = {"slowdown_mean": 1.5, "slowdown_p50": 1.2, "slowdown_p95": 2.5, "slowdown_p99": 4.25}
+    small = {"from_bytes": 0, "below_bytes": 10_000, "flows": flows - 1, **percentiles, **slowdowns}
+    large = {"from_bytes": 1_000_000, "below_bytes": None, "flows": 1, **percentiles, **slowdowns}
+    group = {"name": "background", "pattern": "uniform", "flows": flows, "failed": 0, **percentiles, **slowdowns}
+    one = {"source": "h0", "destination": "h3", "size_bytes": 4096, "start_ps": 0, "end_ps": 4000, "time_ps": 4000}
+    one |= {"ideal_ps": 1000, "goodput_gbps": 8.0, "verified": None, "failed": False}
+    found = [{**one, "time_ps": 4000 - number} for number in range(min(flows, 1000))]
+    changes = {"flows": found, "flow_groups": [{**group, "by_size": [small, large]}]}
+    _rewrite(directory, {**summary_of(directory), "collectives": [], "stall": None, **changes})
+    return directory
+
+
+def _rewrite(directory: Path, summary: dict[str, Any]) -> None:
+    (directory / "summary.json").write_text(json.dumps(summary))

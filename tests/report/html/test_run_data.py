@@ -1,19 +1,33 @@
 """What the page is made of, without a browser."""
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from testbed.fabric.build import build_plan
-from testbed.report.html.gantt import joined
+from testbed.report.html.causes import causes
+from testbed.report.html.gantt import MOST_BARS, gantt, joined
+from testbed.report.html.grids import grids
 from testbed.report.html.page import as_script_data, write_report
 from testbed.report.html.read import RunFiles
-from testbed.report.html.run_data import answer, limits, run_data
+from testbed.report.html.results import results
+from testbed.report.html.run_data import limits, run_data
 from testbed.report.html.sketch import sketch
 from testbed.report.html.tracks import events, tracks
 from testbed.scenario.model import FabricOptions
-from tests.report.html.made_run import made_run, summary_of
+from tests.report.html.made_run import (
+    INTERVAL_PS,
+    made_flows_run,
+    made_packet_run,
+    made_run,
+    made_trace_run,
+    summary_of,
+)
 
 
 def test_a_track_goes_from_its_first_value_to_its_last() -> None:
@@ -47,6 +61,106 @@ def test_bars_nearer_than_can_be_seen_are_joined() -> None:
     assert joined([(50, 60), (0, 10), (11, 20), (5, 8)], gap=1) == [(0, 20), (50, 60)]
 
 
+def test_the_gantt_of_a_trace_is_that_of_its_waits(tmp_path: Path) -> None:
+    run = made_trace_run(tmp_path / "run")
+    found = gantt(RunFiles(run, summary_of(run)))
+    assert found["ranks"] == ["h0", "h1", "h2", "h3"]
+    assert found["stalls_ps"] == [1000, 2000, 3000, 4000]
+    assert found["compute"] == [[n, 0, n * INTERVAL_PS] for n in range(4)]
+    assert found["wait"] == [[n, n * INTERVAL_PS, 50 * INTERVAL_PS] for n in range(4)]
+
+
+def test_of_very_many_bars_the_nearest_are_joined(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", leaves=8, hosts_per_leaf=8)
+    ranks, step = 64, 20_000
+    times = [start for start in range(0, 50 * INTERVAL_PS, step) for _ in range(ranks)]
+    rows = {"rank": [f"h{n % ranks}" for n in range(len(times))], "what": ["data"] * len(times)}
+    columns = {**rows, "start_ps": times, "end_ps": [time + step - 16_700 for time in times]}
+    assert len(times) > MOST_BARS
+    parquet.write_table(pyarrow.table(columns), run / "waits.parquet")
+    found = gantt(RunFiles(run, summary_of(run)))
+    assert 0 < sum(len(found[kind]) for kind in ("compute", "wait", "send")) <= MOST_BARS
+
+
+def test_why_there_is_no_gantt_of_packets(tmp_path: Path) -> None:
+    run = made_packet_run(tmp_path / "run")
+    assert "nobody waits for them" in gantt(RunFiles(run, summary_of(run)))["lacking"]
+
+
+@pytest.mark.parametrize(
+    ("make", "names", "rows"),
+    [
+        (made_run, ["collectives"], [1]),
+        (made_trace_run, ["traces"], [1]),
+        (made_flows_run, ["flow-groups", "slowest-flows"], [3, 4]),
+        (made_packet_run, ["replays"], [1]),
+    ],
+)
+def test_each_kind_of_work_has_a_table_of_results(
+    make: Callable[[Path], Path], names: list[str], rows: list[int], tmp_path: Path
+) -> None:
+    run = make(tmp_path / "run")
+    found = results(summary_of(run))
+    assert [table["name"] for table in found] == names
+    assert [len(table["rows"]) for table in found] == rows
+    assert all(len(row) == len(table["columns"]) for table in found for row in table["rows"])
+
+
+def test_ranks_of_traces_have_their_computing_and_waiting(tmp_path: Path) -> None:
+    run = made_trace_run(tmp_path / "run")
+    tables = {table["name"]: table for table in grids(RunFiles(run, summary_of(run)))}
+    assert [name for name, _ in tables["ranks"]["columns"]] == ["rank", "job", "computed", "waited for others", "stall"]
+    assert tables["ranks"]["rows"][3] == ["h3", "trace (workload.0)", 9000, 28_000, 4000]
+    assert tables["trace-collectives"]["rows"][0][:4] == ["trace (workload.0)", "all-reduce", "ring", "all"]
+
+
+def test_flows_of_a_capture_say_how_many_there_are(tmp_path: Path) -> None:
+    run = made_packet_run(tmp_path / "run")
+    table = next(table for table in grids(RunFiles(run, summary_of(run))) if table["name"] == "replay-flows")
+    assert table["rows"] == [["captures/a.pcap", "h0", "h1", 17, 60, 57, 5, 0, 2, 3]]
+    assert table["note"] == "The first 1 of 2."
+
+
+def test_causes_have_their_time(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run")
+    found = causes(RunFiles(run, summary_of(run)))
+    assert found["by_rank"]["h2"] == {"queue": [3000, 10 * INTERVAL_PS]}
+    assert [chapter["spans"] for chapter in found["chapters"]] == [[(10 * INTERVAL_PS, 12 * INTERVAL_PS)]]
+
+
+def test_a_flow_of_which_the_summary_has_no_entry_has_causes_all_the_same(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run")
+    row = {"flow": [1], "rank": ["h0"], "cause": ["queue"], "origin": ["leaf0-eth1"], "duration_ps": [7]}
+    parquet.write_table(pyarrow.table({**row, "first_ps": [1], "last_ps": [9]}), run / "causes.parquet")
+    parquet.write_table(pyarrow.table({"source": ["h1", "h3"]}), run / "flows.parquet")
+    assert causes(RunFiles(run, summary_of(run)))["by_rank"] == {"h3 to h0": {"queue": [7, 1]}}
+
+
+def test_a_page_that_cannot_be_finished_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the disk is full, or the process is killed, before the new page has its place."""
+    run = made_run(tmp_path / "run")
+    path = write_report(run, summary_of(run))
+    before = path.read_bytes()
+
+    def full(*_paths: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_report(run, {**summary_of(run), "title": "Another"})
+    assert path.read_bytes() == before
+    assert [file.name for file in run.iterdir() if file.suffix == ".tmp"] == []
+
+
+def test_a_page_can_go_to_what_is_no_file_of_its_own(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run")
+    (tmp_path / "link.html").symlink_to(tmp_path / "page.html")
+    write_report(run, summary_of(run), tmp_path / "link.html")
+    assert (tmp_path / "link.html").is_symlink()
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    write_report(run, summary_of(run), Path(os.devnull))
+
+
 def test_xoff_is_where_one_ingress_alone_reaches_its_threshold() -> None:
     fabric = {
         "topology": {"kind": "single-switch", "hosts": 2},
@@ -66,13 +180,6 @@ def test_the_sketch_has_every_node_and_link() -> None:
     places = {(row, x) for _, row, x in drawn["nodes"]}
     assert len(places) == len(drawn["nodes"])
     assert all(0 <= x <= 1 for _, x in places)
-
-
-def test_the_answer_says_time_share_worst_rank_and_what_cost_most(tmp_path: Path) -> None:
-    assert answer(summary_of(made_run(tmp_path / "run"))) == (
-        "The all-reduce of 4 ranks took 50us, 2.00 times the 25us that it would take alone; h3 stalled longest, 4ns; "
-        "what cost most was queue at leaf0-eth1, 100% of all time lost."
-    )
 
 
 def test_data_cannot_leave_its_script() -> None:

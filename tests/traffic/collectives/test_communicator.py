@@ -1,17 +1,55 @@
+from typing import Any
+
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from testbed.scenario.limits import MAXIMUM_PIECES
+from testbed.scenario.collectives import Admission
+from testbed.scenario.model import TransportOptions
 from tests.traffic.collectives.kit import Bench, ring, star
-from traffic.collectives.connection import immediate_value
+from traffic.collectives import connection
+from traffic.collectives.algorithm import Connection
+from traffic.collectives.communicator import Communicator, Member, Wiring
+from traffic.collectives.job import SourcePorts
+from traffic.collectives.process import Process
 
 
-@given(step=st.integers(0, 10**6), piece=st.integers(0, MAXIMUM_PIECES - 1))
-def test_immediate_value_names_step_and_piece(step: int, piece: int) -> None:
-    value = immediate_value(step, piece)
-    assert 0 <= value < 2**32
-    assert (value >> 20, value & 0xFFFFF) == (step % 4096, piece)
+def connected(bench: Bench, **wiring: Any) -> Communicator:
+    """A communicator of h0 and h1 of a bench, h0 connected to send."""
+    members = [Member(name, bench.nics[f"{name}-eth0"], None, name) for name in ("h0", "h1")]
+    made = Communicator("two", members, 4096, bench.loop, Wiring(TransportOptions(), SourcePorts(1), **wiring))
+    made.connect(0, 1)
+    return made
+
+
+@pytest.mark.parametrize("admission", [None, Admission.model_validate({"chunk": "4KiB", "outstanding": 9})])
+def test_steps_far_apart_are_under_way_at_once(admission: Admission | None) -> None:
+    """Only who has sent what tells messages apart, so steps may be any number, and any number of steps apart."""
+    bench = Bench(star(2))
+    communicator = connected(bench, admission=admission)
+    steps = [0, 4096, 8192, 2**40]
+    sender, receiver = communicator.endpoints
+    arrived: list[tuple[int, int]] = []
+
+    async def receive() -> None:
+        communicator.expect((Connection(0, 1), step, 7) for step in steps)
+        for step in reversed(steps):
+            await receiver.receive(0, step, 7)
+            arrived.append((step, receiver.received_bytes))
+
+    for number, step in enumerate(steps):
+        sender.send(1, step, 7, source_offset=0, target_offset=0, size_bytes=100 + number)
+    Process(bench.loop, "h1", receive(), lambda: None).start()
+    bench.run()
+    whole = sum(100 + number for number in range(4))
+    assert arrived == [(step, whole) for step in reversed(steps)]
+    assert communicator.outstanding == 0
+
+
+def test_numbers_of_messages_begin_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue pair's messages are told apart by their numbers, which come round when those before are long done."""
+    monkeypatch.setattr(connection, "_NUMBERS", 4)
+    result = Bench(star(2), ring(2**14, iterations=8)).collective()
+    assert result.failure is None
+    assert result.verified
 
 
 def test_messages_are_spread_over_the_queue_pairs_in_turn() -> None:

@@ -212,34 +212,141 @@ def test_the_start_is_later(tmp_path: Path) -> None:
     assert (result.start_ps, result.end_ps, result.time_ps) == (5 * US, 6 * US, 1 * US)
 
 
+def not_early(result: TraceResult) -> bool:
+    """Whether no node, and so no rank and no trace, ended before it does without contention."""
+    times = [(node.ideal_end_ps, node.end_ps) for node in result.nodes]
+    return all(ideal is not None and end is not None and ideal <= end for ideal, end in times)
+
+
+def broadcast(rank: ChakraRank, root: int, size: int, group: str, *after: int) -> int:
+    return rank.node(
+        "b", NodeType.COMM_COLL_NODE, after, comm_type=int(Kind.BROADCAST), comm_size=size, root=root, pg_name=group
+    )
+
+
+def test_a_member_of_two_groups_is_not_held_up_by_the_order_of_their_ends(tmp_path: Path) -> None:
+    """Broadcasts from 1 and from 2 meet in the port to 0. Without contention that from 2, the smaller, ends first; but
+    on the fabric 2 sends to three others as well, so that what is from 1 has passed before all that is from 2 has."""
+    ranks = [ChakraRank() for _ in range(6)]
+    pairs = [(1, 0, 2**18), (2, 0, 3 * 2**16), (2, 3, 2**18), (2, 4, 2**18), (2, 5, 2**18)]
+    for group, (root, member, size) in enumerate(pairs, start=1):
+        for rank in (root, member):
+            broadcast(ranks[rank], root, size, str(group))
+    result = replayed(write_chakra(tmp_path, *ranks), 6)
+    assert not_early(result)
+    large, small = (node for node in result.nodes if node.rank == "h0")
+    assert small.ideal_end_ps is not None
+    assert large.ideal_end_ps is not None
+    assert large.end_ps is not None
+    assert small.end_ps is not None
+    assert small.ideal_end_ps < large.ideal_end_ps
+    assert large.end_ps < (2**18 + 3 * 2**16) * 80 < small.end_ps
+
+
+def test_collectives_of_one_group_add_up_in_a_port(tmp_path: Path) -> None:
+    """An all-to-all of three ranks, twice at once: each rank's port takes in what two others send, four times."""
+    ranks = [ChakraRank() for _ in range(3)]
+    for rank in ranks:
+        for name in "ab":
+            rank.collective(name, Kind.ALL_TO_ALL, 3 * 2**16)
+    result = replayed(write_chakra(tmp_path, *ranks), 3)
+    assert not_early(result)
+    assert result.ideal_ps > 4 * 2**16 * 80  # 80 ps a byte
+
+
+def test_messages_of_one_pair_do_not_pass_each_other(tmp_path: Path) -> None:
+    """The large one is late on the fabric, since rank 2 is kept busy: the small one waits for it, as without contention
+    it comes behind it."""
+    file = write_goal(
+        tmp_path, "num_ranks 4",
+        "rank 0 {", "w: calc 50000", "small: send 1000b to 1 tag 1", "small requires w",
+        "r: recv 400000b from 2", "large: send 4000000b to 1 tag 2", "large requires r", "}",
+        "rank 1 {", "a: recv 1000b from 0 tag 1", "b: recv 4000000b from 0 tag 2", "}",
+        "rank 2 {", "send 2000000b to 3", "send 400000b to 0", "}",
+        "rank 3 {", "recv 2000000b from 2", "}",
+    )  # fmt: skip
+    result = replayed(file, 4)
+    assert result.verified
+    assert not_early(result)
+    large, small = (next(node for node in result.nodes if node.node == name) for name in ("large", "small"))
+    assert large.ideal_start_ps is not None
+    assert large.start_ps is not None
+    assert large.ideal_start_ps < 50 * US < large.start_ps == small.start_ps
+
+
+def test_messages_are_received_in_the_order_in_which_they_come(tmp_path: Path) -> None:
+    """The first send of the file comes last: it waits for an answer to the second."""
+    file = write_goal(
+        tmp_path, "num_ranks 2",
+        "rank 0 {", "last: send 10b to 1 tag 1", "send 20b to 1 tag 2", "x: recv 30b from 1", "last requires x", "}",
+        "rank 1 {", "recv 10b from 0 tag 1", "b: recv 20b from 0 tag 2", "x: send 30b to 0", "x requires b", "}",
+    )  # fmt: skip
+    result = replayed(file, 2)
+    assert result.verified
+    assert not_early(result)
+
+
+_SIZES = st.sampled_from([0, 1, 1000, 20_000, 100_000])
+_KINDS = st.sampled_from([Kind.BROADCAST, Kind.ALL_REDUCE, Kind.ALL_TO_ALL])
+
+
+class AnyTrace:
+    """Calculations, messages, and collectives of several groups, in an order that all ranks could keep to; each node
+    depends on up to two that its rank has had before."""
+
+    def __init__(self, data: st.DataObject, count: int) -> None:
+        self.ranks = [ChakraRank() for _ in range(count)]
+        self._data = data
+        self._nodes: list[list[int]] = [[] for _ in self.ranks]
+        members = st.lists(st.integers(0, count - 1), min_size=2, unique=True)
+        self._groups = [sorted(data.draw(members)) for _ in range(data.draw(st.integers(1, 3)))]
+        for tag in range(data.draw(st.integers(1, 10))):
+            data.draw(st.sampled_from([self._compute, self._collective, self._message]))(tag)
+
+    def _after(self, rank: int) -> list[int]:
+        nodes = self._nodes[rank]
+        return self._data.draw(st.lists(st.sampled_from(nodes), max_size=2, unique=True)) if nodes else []
+
+    def _add(self, rank: int, node: int) -> None:
+        self._nodes[rank].append(node)
+
+    def _compute(self, _tag: int) -> None:
+        rank = self._data.draw(st.integers(0, len(self.ranks) - 1))
+        self._add(rank, self.ranks[rank].compute("x", self._data.draw(st.integers(0, 30)), *self._after(rank)))
+
+    def _message(self, tag: int) -> None:
+        source, destination = self._data.draw(st.permutations(range(len(self.ranks))))[:2]
+        size = self._data.draw(_SIZES)
+        self._add(source, self.ranks[source].send("s", destination, size, tag, *self._after(source)))
+        self._add(destination, self.ranks[destination].receive("r", source, size, tag, *self._after(destination)))
+
+    def _collective(self, _tag: int) -> None:
+        number = self._data.draw(st.integers(0, len(self._groups) - 1))
+        kind, size, members = self._data.draw(_KINDS), self._data.draw(_SIZES), self._groups[number]
+        root = self._data.draw(st.sampled_from(members))
+        for rank in members:
+            group, after = str(number + 1), self._after(rank)
+            if kind == Kind.BROADCAST:
+                self._add(rank, broadcast(self.ranks[rank], root, size, group, *after))
+            else:
+                self._add(rank, self.ranks[rank].collective("c", kind, size, *after, group=group))
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data(), count=st.integers(2, 5))
-def test_any_graph_is_replayed_and_never_too_fast(tmp_path: Path, data: st.DataObject, count: int) -> None:
-    """Calculations, collectives and messages in an order that all ranks could keep to."""
-    ranks = [ChakraRank() for _ in range(count)]
-    last: list[list[int]] = [[] for _ in ranks]
-    for tag in range(data.draw(st.integers(1, 8))):
-        what = data.draw(st.sampled_from(["compute", "collective", "message"]))
-        if what == "collective":
-            size = data.draw(st.integers(1, 50_000))
-            for number, rank in enumerate(ranks):
-                last[number].append(rank.collective("c", Kind.ALL_REDUCE, size, *last[number][-2:]))
-        elif what == "message":
-            source, destination = data.draw(st.permutations(range(count)))[:2]
-            size = data.draw(st.integers(0, 50_000))
-            last[source].append(ranks[source].send("s", destination, size, tag, *last[source][-1:]))
-            last[destination].append(ranks[destination].receive("r", source, size, tag, *last[destination][-1:]))
-        else:
-            number = data.draw(st.integers(0, count - 1))
-            last[number].append(ranks[number].compute("x", data.draw(st.integers(0, 30)), *last[number][-1:]))
+@given(data=st.data(), count=st.integers(2, 5), queue_pairs=st.sampled_from([1, 1, 3]))
+def test_any_graph_is_replayed_and_never_too_fast(
+    tmp_path: Path, data: st.DataObject, count: int, queue_pairs: int
+) -> None:
+    trace = AnyTrace(data, count)
     directory = tmp_path / "any"
     directory.mkdir(exist_ok=True)
     for old in directory.iterdir():
         old.unlink()
-    result = replayed(write_chakra(directory, *ranks), max(count, 2))
+    result = replayed(write_chakra(directory, *trace.ranks), count, qps_per_connection=queue_pairs)
     assert result.verified
     assert result.time_ps is not None
     assert result.critical_path_ps <= result.ideal_ps <= result.time_ps
+    assert not_early(result)
 
 
 def test_a_failure_names_a_node_that_was_under_way(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.traffic.traces.kit import goal, refusal, write_goal
+from traffic.traces import draft
 from traffic.traces.limits import MAXIMUM_LINE
 from traffic.traces.model import Compute, Receive, Send
 
@@ -72,3 +73,13 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
 @pytest.mark.parametrize(("lines", "expected"), MISTAKES, ids=[lines[-1][:20] for lines, _ in MISTAKES])
 def test_a_mistake_has_line_and_column(tmp_path: Path, lines: tuple[str, ...], expected: str) -> None:
     assert refusal(write_goal(tmp_path, *lines)) == f"t.goal:{expected}"
+
+
+@pytest.mark.parametrize("verb", ["requires", "irequires"])
+def test_dependencies_of_one_node_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    monkeypatch.setattr(draft, "MAXIMUM_DEPENDENCIES", 3)
+    lines = [*TWO, "a: calc 1", "b: calc 1", *["b requires a"] * 3]
+    assert refusal(write_goal(tmp_path, *lines, f"b {verb} a", "}")) == (
+        "t.goal:8:1: expected at most 3 dependencies of a node, found more"
+    )
+    assert len(goal(tmp_path, *lines, "}", "rank 1 {", "}").ranks[0].nodes) == 2

@@ -62,6 +62,14 @@ def test_other_text_is_no_trace(tmp_path: Path) -> None:
     assert refusal(tmp_path / "t.txt") == f"t.txt: {expected}, found 'hello there'"
 
 
+def test_many_comments_are_looked_through_once(tmp_path: Path) -> None:
+    """A pattern that tried every way to divide them into comments would take longer than the universe is old."""
+    (tmp_path / "t.txt").write_text("/**/" * 500 + "hello")
+    assert refusal(tmp_path / "t.txt").startswith("t.txt: expected a trace: ")
+    (tmp_path / "t.txt").write_text("/*/ * **/ // num_ranks 9\n" + "/**/" * 500 + "num_ranks 1 rank 0 {")
+    assert refusal(tmp_path / "t.txt") == "t.txt:2:2013: expected the end of the line, found 'rank'"
+
+
 def test_two_formats(tmp_path: Path) -> None:
     write_chakra(tmp_path, ChakraRank())
     write_goal(tmp_path, "num_ranks 1", "rank 0 {", "}")

@@ -11,7 +11,7 @@ from tests.traffic.traces.make_traces import ChakraRank
 from traffic.traces.chakra.et_def_pb2 import CollectiveCommType as Kind
 from traffic.traces.load import load_trace
 from traffic.traces.matching import match
-from traffic.traces.model import Trace
+from traffic.traces.model import Collective, Node, RankTrace, Trace
 from traffic.traces.order import order
 from traffic.traces.places import TraceError
 
@@ -88,6 +88,38 @@ def test_a_receive_from_anyone_takes_what_no_other_takes(tmp_path: Path) -> None
         "rank 1 {", "send 8b to 0", "}", "rank 2 {", "send 8b to 0 tag 9", "}",
     )  # fmt: skip
     assert [(each.send, each.receive) for each in match(trace).messages] == [((1, 0), (0, 1)), ((2, 0), (0, 0))]
+
+
+def test_open_receives_take_the_first_that_fits_by_source(tmp_path: Path) -> None:
+    """The exact receive first, then those that leave source or tag open, then the one that leaves both open."""
+    trace = goal(
+        tmp_path, "num_ranks 3", "rank 0 {", "recv 8b from -1 tag -1", "recv 8b from -1 tag 5", "recv 8b from 2 tag -1",
+        "recv 8b from 1 tag 5", "}",
+        "rank 1 {", "send 8b to 0 tag 5", "send 8b to 0 tag 7", "}",
+        "rank 2 {", "send 8b to 0 tag 5", "send 8b to 0 tag 6", "}",
+    )  # fmt: skip
+    assert [(each.send, each.receive) for each in match(trace).messages] == [
+        ((1, 0), (0, 3)), ((1, 1), (0, 0)), ((2, 0), (0, 1)), ((2, 1), (0, 2)),
+    ]  # fmt: skip
+
+
+def all_to_all(sizes: list[int], splits: list[tuple[int, ...] | None]) -> Trace:
+    works = [Collective("all-to-all", size, split_bytes=split) for size, split in zip(sizes, splits, strict=True)]
+    nodes = [Node("1", "", f"{rank}:1", work) for rank, work in enumerate(works)]
+    return Trace("-", ("t",), tuple(RankTrace(rank, "t", (node,)) for rank, node in enumerate(nodes)), {})
+
+
+@pytest.mark.parametrize("splits", [[(1, 2, 3), None, None], [None, (1, 2, 3), None], [None, None, (1, 2, 3)]])
+def test_whichever_rank_divides_unevenly_sizes_may_differ(splits: list[tuple[int, ...] | None]) -> None:
+    (found,) = match(all_to_all([6, 9, 12], splits)).collectives
+    assert found.members == (0, 1, 2)
+
+
+def test_an_even_all_to_all_has_one_size(tmp_path: Path) -> None:
+    assert mistakes(all_to_all([6, 6, 9], [None, None, None]), tmp_path) == [
+        "t:2:1: rank 2, 1: expected collective number 1 of all ranks to be all-to-all of 6 bytes as at rank 0 (1), "
+        "found all-to-all of 9 bytes"
+    ]
 
 
 def test_messages_without_another_end(tmp_path: Path) -> None:

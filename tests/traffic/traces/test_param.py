@@ -136,6 +136,10 @@ def test_packed(tmp_path: Path) -> None:
             execution_trace(schema="1.0.2"),
             "et_0.json: schema: expected 1.0.3 or later, such as 1.1.0-chakra.0.0.4, found '1.0.2'",
         ),
+        (
+            execution_trace(schema=f"1.1.{'9' * 5000}"),
+            f"et_0.json: schema: expected 1.0.3 or later, such as 1.1.0-chakra.0.0.4, found '1.1.{'9' * 56}...'",
+        ),
         ('{"schema": "1.1.0", "nodes": [,]}', "et_0.json:1:31: expected JSON, found expecting value"),
         ('{"schema": "1.1.0", "nodes": 3}', "et_0.json: nodes: expected a list, found '3'"),
         (

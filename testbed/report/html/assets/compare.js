@@ -45,15 +45,17 @@ const bits = (run) => 8e12 / run.interval_ps;
 const scales = { deepest: most("deepest", () => 1), sent: most("sent", bits) };
 const multiples = document.getElementById("multiples");
 for (const [key, title, write, factor] of [["deepest", "deepest queue", size, () => 1], ["sent", "all hosts send", rate, bits]]) {
+  const row = element("div");
+  multiples.append(row);
   for (const run of data.runs) {
     const box = element("div"), place = element("div");
     box.append(element("h3", `${run.name}: ${title}`), place);
-    multiples.append(box);
+    row.append(box);
     if (!run.intervals) { lacking(place, "The run kept no time series (measure: {series: true} records them)."); continue; }
     plot(place, `${run.name}: ${title} over time`, () => 180, () => ({
       color: palette, tooltip: tooltip(write), grid: { left: 84, right: 16, top: 12, bottom: 26 }, xAxis: timeAxis(), yAxis: key === "deepest" ? sizeAxis(scales[key]) : valueAxis(write, { max: Math.ceil(scales[key] / 1e11) * 1e11 }),
       series: [{ type: "line", name: title, step: "end", symbol: "none", areaStyle: { opacity: 0.15 }, lineStyle: { width: 1.2 }, data: run[key].map((value, index) => [index * run.interval_ps, value * factor(run)]) }],
-    }));
+    }), true, 12);
   }
 }
 moveTo(0);

@@ -4,8 +4,6 @@ const duration = Math.max(1, data.duration_ps ?? Math.max(...data.runs.map((run)
 const tick = data.interval_ps ?? Math.max(1, ...data.runs.map((run) => run.interval_ps));
 const cursor = { time: 0, from: 0, to: duration, playing: 0, onMove: [], onZoom: [] };
 const ticks = Math.max(1, Math.floor(duration / tick));
-const scrub = document.getElementById("scrub");
-const play = document.getElementById("play");
 const playFor = 12000; // milliseconds for the whole run
 
 function moveTo(ps) {
@@ -50,20 +48,6 @@ function setPlaying(on) {
 scrub.max = ticks;
 scrub.addEventListener("input", () => { setPlaying(false); moveTo(scrub.value * tick); });
 play.addEventListener("click", () => setPlaying(!cursor.playing));
-document.getElementById("zoom-in").addEventListener("click", () => zoomBy(0.5));
-document.getElementById("zoom-out").addEventListener("click", () => zoomBy(2));
-document.getElementById("zoom-all").addEventListener("click", () => zoomTo(0, duration));
-
-// Arrows move by an interval (with Shift by fifty), Home and End to the ends, space plays: anywhere but where a
-// control has a use of its own for the key.
-const moves = { ArrowLeft: -1, ArrowRight: 1 };
-addEventListener("keydown", (event) => {
-  const own = event.target.closest("input, button, summary, a");
-  if (event.ctrlKey || event.metaKey || event.altKey || (own && own !== scrub)) return;
-  if (event.key in moves) moveTo(cursor.time + moves[event.key] * tick * (event.shiftKey ? 50 : 1));
-  else if (event.key === "Home") moveTo(0);
-  else if (event.key === "End") moveTo(duration);
-  else if (event.key === " ") setPlaying(!cursor.playing);
-  else return;
-  event.preventDefault();
-});
+zoomIn.addEventListener("click", () => zoomBy(0.5));
+zoomOut.addEventListener("click", () => zoomBy(2));
+zoomAll.addEventListener("click", () => zoomTo(0, duration));

@@ -26,8 +26,8 @@ function svg(tag, attributes, text) {
 
 function showFabric(place, buttons, busiest) {
   let metric = metrics[0];
-  const width = 1192, rowHeight = 92, height = data.fabric.rows * rowHeight + 10;
-  const at = new Map(data.fabric.nodes.map(([name, row, x]) => [name, { x: x * width, y: height - 42 - row * rowHeight, row }]));
+  const width = 1192, rowHeight = 92, foot = data.fabric.nodes.filter(([, row]) => row === 0).length > 40 ? 42 : 24, height = data.fabric.rows * rowHeight - 32 + foot;
+  const at = new Map(data.fabric.nodes.map(([name, row, x]) => [name, { x: x * width, y: height - foot - row * rowHeight, row }]));
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "The fabric; the sentence below says which ports do most" });
   const lines = data.fabric.links.flatMap(([a, b, ofA, ofB, bps]) => {
     const from = at.get(ofA), to = at.get(ofB);
@@ -44,17 +44,20 @@ function showFabric(place, buttons, busiest) {
   });
   picture.append(...lines.map(({ line }) => line));
   const inRow = (row) => data.fabric.nodes.filter(([, its]) => its === row).length;
+  const wideIn = (row) => Math.max(5, Math.min(row ? 64 : 44, width / inRow(row) - 4));
+  const rows = Array.from({ length: data.fabric.rows }, (_, row) => data.fabric.nodes.filter(([, its]) => its === row).map(([name]) => name));
+  const named = rows.map((names, row) => names.every((name) => wideIn(row) >= 6.2 * name.length));
   for (const [name, { x, y, row }] of at) {
-    const room = width / inRow(row), wide = Math.max(5, Math.min(row ? 64 : 44, room - 4));
+    const wide = wideIn(row);
     const node = svg("rect", { class: "node", x: x - wide / 2, y: y - 12, width: wide, height: 24, rx: 4 });
     node.append(svg("title", {}, name));
     picture.append(node);
-    if (wide >= 6.2 * name.length) picture.append(svg("text", { x, y: y + 4 }, name));
+    if (named[row]) picture.append(svg("text", { x, y: y + 4 }, name));
   }
-  if (inRow(0) > 40) {
-    const [first, last] = [data.fabric.nodes[0][0], data.fabric.nodes[inRow(0) - 1][0]];
-    picture.append(svg("text", { x: width / 2, y: height - 12 }, `${first} to ${last}`));
-  }
+  rows.forEach((names, row) => {
+    const { y } = at.get(names[0]);
+    if (!named[row]) picture.append(svg("text", { class: "row", x: 2, y: row ? y - 18 : height - 12 }, `${names[0]} to ${names[names.length - 1]}`));
+  });
   place.replaceChildren(picture);
 
   function colourLinks() {
@@ -78,15 +81,10 @@ function showFabric(place, buttons, busiest) {
     const button = element("button", each.name);
     button.type = "button";
     button.setAttribute("role", "radio");
-    button.setAttribute("aria-checked", each === metric);
-    button.addEventListener("click", () => {
-      metric = each;
-      for (const other of buttons.children) other.setAttribute("aria-checked", other === button);
-      colourLinks();
-    });
     return button;
   }));
-  const scale = element("span", metrics ? "0 " : "", "quiet");
+  radioKeys(buttons, (index) => { metric = metrics[index]; colourLinks(); });
+  const scale = element("span", "", "quiet");
   buttons.append(scale);
   const showScale = () => {
     scale.replaceChildren("none ", ...ramps[theme].map((stop) => {

@@ -22,10 +22,12 @@ const tooltip = (write) => ({
 });
 const legend = () => ({ type: "scroll", top: 0, left: 0, textStyle: { color: colour("ink") }, pageTextStyle: { color: colour("ink") }, icon: "roundRect", itemWidth: 14, itemHeight: 4 });
 const narrow = () => innerWidth < 600;
+const leftEdge = () => narrow() ? 72 : 148; // of all charts over time, so that one instant is one vertical line
 const steps = (track, interval) => track.values.flatMap((value, index) => [[(track.first + index) * interval, value]]).concat([[(track.first + track.values.length) * interval, 0]]);
 
-// Draw what `option()` returns into `place`; with `timed`, under the cursor. Returns a function that draws it anew.
-function plot(place, label, height, option, timed = true) {
+// Draw what `option()` returns into `place`; with `timed`, under the cursor, whose line and clicks begin `top`
+// pixels down, below the legend. Returns a function that draws it anew; its `chart` is the library's.
+function plot(place, label, height, option, timed = true, top = 28) {
   place.classList.add("plot");
   place.setAttribute("role", "img");
   place.setAttribute("aria-label", label);
@@ -33,6 +35,7 @@ function plot(place, label, height, option, timed = true) {
   const hair = element("div", "", "hair");
   place.replaceChildren(canvas, ...(timed ? [hair] : []));
   place.style.height = `${height()}px`;
+  hair.style.top = `${top}px`;
   const chart = echarts.init(canvas);
   const shown = () => ({ type: "inside", xAxisIndex: "all", startValue: cursor.from, endValue: cursor.to, zoomOnMouseWheel: "ctrl", moveOnMouseMove: false, moveOnMouseWheel: false, filterMode: "weakFilter", throttle: 30 });
   const placeHair = () => {
@@ -57,11 +60,11 @@ function plot(place, label, height, option, timed = true) {
       if (zoom.start !== undefined) zoomTo(zoom.start / 100 * duration, zoom.end / 100 * duration);
     });
     const follow = (event) => moveTo(chart.convertFromPixel({ xAxisIndex: 0 }, event.offsetX));
-    chart.getZr().on("mousedown", (event) => { if (event.offsetY > 28) { setPlaying(false); follow(event); } });
-    chart.getZr().on("mousemove", (event) => { if (event.event.buttons === 1 && event.offsetY > 28) follow(event); });
+    chart.getZr().on("mousedown", (event) => { if (event.offsetY > top) { setPlaying(false); follow(event); } });
+    chart.getZr().on("mousemove", (event) => { if (event.event.buttons === 1 && event.offsetY > top) follow(event); });
   }
   draw();
-  return draw;
+  return Object.assign(draw, { chart });
 }
 
 // Draw anew when the filter box changes.
@@ -69,3 +72,29 @@ function filterWith(id, redraw) {
   document.getElementById(id).addEventListener("input", redraw);
 }
 const filterText = (id) => document.getElementById(id).value.trim().toLowerCase();
+
+// A bar of a row of a chart over time: `bar` says where in the row.
+function drawBar(params, api, bar) {
+  const [left, middle] = api.coord([api.value(1), api.value(0)]);
+  const [right] = api.coord([api.value(2), api.value(0)]);
+  const row = api.size([0, 1])[1];
+  const area = { x: params.coordSys.x, y: params.coordSys.y, width: params.coordSys.width, height: params.coordSys.height };
+  const rect = { x: left, y: middle + bar.top * row, width: Math.max(1, right - left - 0.5), height: bar.height * row };
+  const shape = echarts.graphic.clipRectByRect(rect, area);
+  return shape && { type: "rect", shape, style: { fill: api.visual("color") } };
+}
+
+const mostSaid = 6;
+
+// Say in `place` what `tracks()` (of the run's series) are at the cursor, the largest first: for whoever has no mouse.
+// A value of theirs is of `joined` intervals.
+function readout(place, tracks, write, joined = 1) {
+  const show = () => {
+    const interval = Math.floor(Math.min(data.intervals - 1, Math.floor(cursor.time / data.interval_ps)) / joined);
+    const values = tracks().map(({ track, name }) => ({ name, value: track.values[interval - track.first] ?? 0 })).filter(({ value }) => value);
+    values.sort((a, b) => b.value - a.value);
+    place.textContent = `At the cursor: ${values.length ? values.slice(0, mostSaid).map(({ name, value }) => `${name} ${write(value)}`).join(", ") : "nothing"}${values.length > mostSaid ? `, and ${values.length - mostSaid} more` : ""}.`;
+  };
+  cursor.onMove.push(show);
+  return show;
+}

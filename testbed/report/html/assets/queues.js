@@ -20,7 +20,7 @@ function showQueues(place) {
     const notes = [`${shown.length} of ${queues.length} queues, the deepest first.`, ...far.map((limit) => `${limit.label} of priority ${limit.priority} is at ${size(limit.bytes, 3)}.`)];
     if (data.events.left_out) notes.push(`${data.events.left_out.toLocaleString("en")} events are not drawn.`);
     document.getElementById("queues-note").textContent = notes.join(" ");
-    const lane = 18 * kinds.length, left = narrow() ? 60 : 96;
+    const lane = 18 * kinds.length, left = leftEdge();
     const lines = drawn.length ? [{
       type: "line", name: "thresholds", data: [], silent: true,
       markLine: { silent: true, symbol: "none", lineStyle: { color: colour("quiet"), type: "dashed" }, label: { color: colour("quiet"), position: "insideEndTop", formatter: ({ name }) => name }, data: drawn.map((limit) => ({ name: `${limit.label} p${limit.priority} ${size(limit.bytes, 3)}`, yAxis: limit.bytes })) },
@@ -47,5 +47,7 @@ function showQueues(place) {
     };
   };
   const height = () => 300 + 18 * kinds.length;
-  filterWith("queues-filter", plot(place, "Depths of the deepest queues over time, and events", height, option));
+  const draw = plot(place, "Depths of the deepest queues over time, and events", height, option);
+  const say = readout(document.getElementById("queues-now"), () => found().slice(0, mostQueues), (value) => size(value, 3));
+  filterWith("queues-filter", () => { draw(); say(); });
 }

@@ -12,17 +12,10 @@ document.getElementById("verdict").className = data.ok ? "good" : "bad";
 document.getElementById("checks").append(...[...broken, ...data.checks.filter((check) => check.ok)].map((check) => element("li", `${check.ok ? "✓" : "✗"} ${check.name}: ${check.detail}`, check.ok ? "" : "bad")));
 
 function showResults(place) {
-  const right = (check) => check === null ? "not asked" : check ? "right" : "wrong";
-  if (data.collectives.length) {
-    const columns = [["collective", ""], ["ranks", ""], ["size", "size"], ["time", "time"], ["ideal", "time"], ["algbw", "gbps"], ["busbw", "gbps"], ["data", ""], ["stall, worst", "time"], ["stall, mean", "time"]];
-    const rows = data.collectives.map((one) => [one.name, one.ranks, one.size_bytes, one.time_ps, one.ideal_ps, one.algbw_gbps, one.busbw_gbps, one.failed ? "failed" : right(one.verified), one.stall_max_ps, one.stall_mean_ps]);
-    sortable(place, columns, rows, "Collectives");
-  }
-  if (data.flows.count) {
-    const columns = [["flow", ""], ["size", "size"], ["time", "time"], ["ideal", "time"], ["goodput", "gbps"], ["data", ""]];
-    const rows = data.flows.shown.map((one) => [`${one.source} to ${one.destination}`, one.size_bytes, one.time_ps, one.ideal_ps, one.goodput_gbps, one.failed ? "failed" : right(one.verified)]);
-    sortable(place, columns, rows, "Flows");
-    if (data.flows.count > rows.length) place.append(element("p", `The ${rows.length} slowest of ${data.flows.count} flows; all are in the table of flows below.`, "quiet"));
+  for (const { title, columns, rows, note } of data.results) {
+    if (data.results.length > 1) place.append(element("h3", title));
+    sortable(place, columns, rows, title);
+    if (note) place.append(element("p", note, "quiet"));
   }
   const totals = { drops: "frames dropped", sent_again: "packets sent again", ecn_marked_packets: "packets marked", pauses: "pauses", local_ack_timeout_err: "timeouts" };
   place.append(element("p", Object.entries(totals).map(([key, name]) => `${name}: ${(data.totals[key] ?? 0).toLocaleString("en")}`).join(" · "), "quiet"));
@@ -32,10 +25,10 @@ showResults(document.getElementById("results"));
 if (data.tracks.length) showFabric(document.getElementById("fabric"), document.getElementById("metrics"), document.getElementById("busiest"));
 else lacking(document.getElementById("fabric"), "The run kept no time series (measure: {series: true} records them).");
 if (data.gantt.ranks.length) showGantt(document.getElementById("gantt"));
-else lacking(document.getElementById("gantt"), "The run kept neither waits nor messages of ranks (measure: {series: true} records them).");
+else lacking(document.getElementById("gantt"), data.gantt.lacking);
 showQueues(document.getElementById("queues"));
 showRates(document.getElementById("rates"));
-showCauses(document.getElementById("causes"), document.getElementById("story"));
+showCauses(document.getElementById("causes"), document.getElementById("when"), document.getElementById("story"));
 showTables(document.getElementById("tables"), data.grids);
 put("versions", Object.entries(data.versions).map(([name, version]) => `${name} ${version}`).join(" · "));
 

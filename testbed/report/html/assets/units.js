@@ -10,7 +10,7 @@ function scaled(value, units, digits) {
 const time = (ps, digits = 4) => ps === 0 ? "0 s" : scaled(ps, [["s", 1e12], ["ms", 1e9], ["µs", 1e6], ["ns", 1e3], ["ps", 1]], digits);
 const size = (bytes, digits = 4) => scaled(bytes, [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10], ["B", 1]], digits);
 const rate = (bps, digits = 4) => scaled(bps, [["Tb/s", 1e12], ["Gb/s", 1e9], ["Mb/s", 1e6], ["kb/s", 1e3], ["b/s", 1]], digits);
-const share = (part) => `${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %`;
+const share = (part) => part > 0 && part < 0.0005 ? "less than 0.1 %" : `${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %`;
 
 // The point of time of the cursor, always in one unit, so that the digits do not jump.
 function clock(ps, duration) {
@@ -18,7 +18,7 @@ function clock(ps, duration) {
   return `${(ps / unit).toFixed(3)} ${name}`;
 }
 
-const writers = { time: (ps) => time(ps, 6), size, rate, gbps: (value) => `${value.toPrecision(4)} Gb/s` };
+const writers = { time: (ps) => time(ps, 6), size, rate, gbps: (value) => `${value.toPrecision(4)} Gb/s`, times: (value) => `${Number(value.toPrecision(4)).toLocaleString("en")}×` };
 
 function written(value, unit) {
   if (value === null || value === undefined || value === "") return "–";
