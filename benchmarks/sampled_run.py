@@ -7,7 +7,7 @@ the engine; Python runs the handler as soon as the call it is in, such as a writ
 sample falls on the line of that call. Beside the samples OUT.json has the processor time of engine and Open vSwitch in
 the same span. The samples cost about two per cent.
 
-This replaces one method of `testbed.run`, which no user's code should do.
+This replaces one method of `testbed.running`, which no user's code should do.
 """
 
 import json
@@ -24,7 +24,7 @@ from types import FrameType
 from benchmarks.machine import CpuTime
 from testbed.cli.main import main
 from testbed.outside.openvswitch import RUN_DIRECTORY
-from testbed.run import Running
+from testbed.running import Running
 
 INTERVAL_S = 0.001
 

@@ -23,7 +23,7 @@ import logging
 import platform
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -100,7 +100,7 @@ def _control(options: argparse.Namespace, flavour: Flavour, channel: Channel) ->
         log=OpenFlowLog(options.openflow_log),
         model_time=options.model_time,
         policy=policy,
-        load_policy=lambda wanted: _policy(wanted, plan, options.app),
+        load_policy=lambda wanted: _policy(wanted, plan, options.app, hub.getcurrent),
     )
     manager.instantiate_apps(**manager.create_contexts())
     hub.sleep(0)  # the listener, a green thread, opens its socket now
@@ -112,11 +112,13 @@ def _control(options: argparse.Namespace, flavour: Flavour, channel: Channel) ->
     return status, reason
 
 
-def _policy(wanted: dict[str, Any] | None, plan: FabricPlan, app: str) -> PolicyHost | None:
+def _policy(
+    wanted: dict[str, Any] | None, plan: FabricPlan, app: str, green_thread: Callable[[], Any] | None = None
+) -> PolicyHost | None:
     if wanted is None:
         return None
     given = dict(wanted)
-    return load_policy(given.pop("kind"), given, plan, app)
+    return load_policy(given.pop("kind"), given, plan, app, green_thread=green_thread)
 
 
 def _check_listen(host: str, port: int) -> None:

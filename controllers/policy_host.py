@@ -159,16 +159,22 @@ def _shown(value: Any) -> str:
 
 
 def load_policy(
-    name: str, given: Mapping[str, Any], plan: FabricPlan, app: str, limit_s: float = LOAD_LIMIT_S
+    name: str,
+    given: Mapping[str, Any],
+    plan: FabricPlan,
+    app: str,
+    limit_s: float = LOAD_LIMIT_S,
+    green_thread: Callable[[], Any] | None = None,
 ) -> PolicyHost:
-    """Make the policy `name` (one of the project's own, or a path) with the options `given`.
+    """Make the policy `name` (one of the project's own, or a path) with the options `given`, within `limit_s` of wall
+    time. `green_thread` returns the running one, where there are any.
 
     Raises ScenarioError, which lists every mistake, for options that do not fit; what the policy's own code raises is
     wrapped in one that names its line.
     """
     source = str(Path(name).absolute())
     try:
-        with time_limit(limit_s):
+        with time_limit(limit_s, green_thread):
             kind, source = policy_class(name)
             policy = kind(**_options(kind, name, given))
     except ScenarioError:

@@ -35,6 +35,8 @@ LAYERS = (
     ("testbed.control",),
     ("testbed.lab",),
     ("testbed.live",),
+    ("testbed.running",),
+    ("testbed.measured",),
     ("testbed.run",),
     ("testbed.bench", "testbed.shell", "testbed.labs"),
     ("testbed.cli",),

@@ -94,17 +94,17 @@ def policy_in(module: ModuleType, name: str) -> type[Policy]:
 def import_file(path: Path, noun: str) -> ModuleType:
     """Import a file under its own name, with its folder on the path, as Python does with a script.
 
-    A file that was imported before is read again: somebody may have changed it.
+    A file that was imported before is read again, and so are the modules beside it: somebody may have changed them.
     """
-    _forget(path)
+    folder = path.resolve().parent
+    _forget(folder)
     if path.stem in sys.modules:
         raise ScenarioError(f"{noun} {path}: a module {path.stem!r} is already loaded; rename the file")
     spec = importlib.util.spec_from_file_location(path.stem, path.absolute())
     if spec is None or spec.loader is None:
         raise ScenarioError(f"{noun} {path}: expected a Python file, found none")
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
     module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -114,11 +114,14 @@ def import_file(path: Path, noun: str) -> ModuleType:
     return module
 
 
-def _forget(path: Path) -> None:
-    """Forget the module of this very file, if there is one, and its compiled form: that is told from a change by the
+def _forget(folder: Path) -> None:
+    """Forget the modules whose files lie in `folder`, and their compiled forms, which are told from a change by the
     second only."""
-    loaded = sys.modules.get(path.stem)
-    if loaded is not None and loaded.__spec__ is not None and loaded.__spec__.origin == str(path.absolute()):
-        del sys.modules[path.stem]
-        linecache.checkcache(str(path.absolute()))
-        Path(importlib.util.cache_from_source(str(path.absolute()))).unlink(missing_ok=True)
+    for name, module in list(sys.modules.items()):
+        origin = getattr(getattr(module, "__spec__", None), "origin", None)
+        if origin is None or not origin.endswith(".py") or Path(origin).resolve().parent != folder:
+            continue
+        if "." not in name and not hasattr(module, "__path__"):
+            del sys.modules[name]
+            linecache.checkcache(origin)
+            Path(importlib.util.cache_from_source(origin)).unlink(missing_ok=True)

@@ -13,7 +13,8 @@ from testbed.measurement.progress import progress_on
 from testbed.measurement.records import Measurements
 from testbed.report.bench import WIDE, BenchRow, as_json, bench_row, foot, head, line, problems
 from testbed.report.style import console_for
-from testbed.run import Running, RunOptions, one_fabric
+from testbed.run import RunOptions, one_fabric
+from testbed.running import Running
 from testbed.scenario.model import Scenario
 from testbed.scenario.placement import ranks_of
 

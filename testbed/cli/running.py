@@ -16,7 +16,8 @@ from testbed.report.story import Story, story, write_story
 from testbed.report.style import console_for
 from testbed.report.summary import Summary, summary, write_summary
 from testbed.report.text import print_json, print_quiet, print_report
-from testbed.run import Running, RunOptions, run
+from testbed.run import RunOptions, run
+from testbed.running import Running
 from testbed.scenario.model import Scenario
 
 

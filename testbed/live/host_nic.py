@@ -27,6 +27,7 @@ from testbed.fabric import plan
 from testbed.live.arp import is_arp, proxy_reply
 from testbed.scenario.qos import PRIORITIES
 from traffic.nic.nic import DropHandler, Nic
+from traffic.wire.opcodes import ROCE_UDP_PORT
 
 KERNEL_QUEUE_FRAMES = 1000
 """Linux's default `txqueuelen`."""
@@ -45,6 +46,8 @@ _SHORTEST = {4: 14 + 20, 6: 14 + 40}
 """A frame with less than a whole IP header is none that a router forwards."""
 _MARKED = 3
 """The two bits of a traffic class that say "congestion experienced"."""
+_UDP = 17
+_ROCE_PORT = ROCE_UDP_PORT.to_bytes(2, "big")
 _TO_MANY = 1
 """The bit of a MAC address's first byte that says multicast or broadcast."""
 
@@ -195,7 +198,7 @@ class HostNic(Nic):
     def receive(self, frame: Frame) -> None:
         """Handle a frame whose last bit has arrived."""
         if self.soft_roce and isinstance(frame, KernelFrame):
-            if (traffic_class(frame.data) or 0) & _MARKED == _MARKED:
+            if _is_roce(frame.data) and (traffic_class(frame.data) or 0) & _MARKED == _MARKED:
                 self.counters.np_ecn_marked_roce_packets += 1
             self._to_kernel(frame)
         else:
@@ -214,6 +217,11 @@ class HostNic(Nic):
         except OSError:
             return False
         return True
+
+
+def _is_roce(data: bytes) -> bool:
+    """Whether a frame is RoCEv2 over IPv4: what Soft-RoCE sends."""
+    return data[12:14] == _ETHERTYPE_OF[4] and data[23] == _UDP and data[36:38] == _ROCE_PORT
 
 
 def _ignore(_file: int) -> None:

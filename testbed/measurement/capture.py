@@ -79,20 +79,25 @@ class _Listener:
         self._writer.write_block(block)
 
 
-class _Losses:
-    """Hears of the frames that one wire loses, in front of whoever else does."""
+class _Ears:
+    """Hears of the frames that one wire sends and loses, in front of whoever else does (a policy that sees flows)."""
 
-    __slots__ = ("_listener", "_next")
+    __slots__ = ("_listener", "_then_lost", "_then_sent")
 
-    def __init__(self, listener: _Listener, then: Callable[[str, Frame], None] | None) -> None:
+    def __init__(self, listener: _Listener, wire: Transmitter) -> None:
         self._listener = listener
-        self._next = then
+        self._then_sent, self._then_lost = wire.on_sent, wire.on_lost
+        wire.on_sent, wire.on_lost = self._on_sent, self._on_lost
 
-    def on_lost(self, reason: str, frame: Frame) -> None:
-        """`frame` is lost on the wire."""
+    def _on_sent(self, now: int, frame: Frame) -> None:
+        self._listener.note(now, frame)
+        if self._then_sent is not None:
+            self._then_sent(now, frame)
+
+    def _on_lost(self, reason: str, frame: Frame) -> None:
         self._listener.lost(reason, frame)
-        if self._next is not None:
-            self._next(reason, frame)
+        if self._then_lost is not None:
+            self._then_lost(reason, frame)
 
 
 class PortCapture:
@@ -144,8 +149,7 @@ class PortCapture:
     def attach(self, transmitters: Mapping[str, Transmitter]) -> None:
         """Listen at both ends of each captured port's link; `transmitters` are the fabric's, connected, by port."""
         for interface, name in enumerate(self._names):
-            sent, wire = self._listener(interface, _OUTBOUND), transmitters[name]
-            wire.on_sent, wire.on_lost = sent.note, _Losses(sent, wire.on_lost).on_lost
+            _Ears(self._listener(interface, _OUTBOUND), transmitters[name])
             transmitters[self._plan.far_end(name).name].listen(self._listener(interface, _INBOUND).note)
 
     def _listener(self, interface: int, direction: int) -> _Listener:

@@ -15,7 +15,7 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import glob
 
 from testbed.errors import MachineError
@@ -101,7 +101,8 @@ def on_one_processor(datapath: str) -> Iterator[frozenset[int] | None]:
     try:
         yield frozenset(allowed)
     finally:
-        os.sched_setaffinity(0, allowed)
+        with suppress(OSError):  # the processors that it may use have been changed meanwhile
+            os.sched_setaffinity(0, allowed)
 
 
 def _current_processor(allowed: set[int]) -> int:

@@ -156,7 +156,10 @@ def _private_network() -> None:
 
 
 def _wait(pid: int, screen: SharedScreen) -> int:
-    """Wait for the inner process, handing on the signals that end programs, and those of Ctrl-Z and ``fg``."""
+    """Wait for the inner process, handing on the signals that end programs, and those of Ctrl-Z and ``fg``.
+
+    Return its exit status. What it leaves on the terminal when it is killed is put in order before that is said.
+    """
 
     def hand_on(number: int, _frame: FrameType | None) -> None:
         with suppress(ProcessLookupError):  # a terminal's Ctrl-C goes to both, and it may have ended of that already
@@ -164,9 +167,10 @@ def _wait(pid: int, screen: SharedScreen) -> int:
 
     for number in _HANDED_ON:
         signal.signal(number, hand_on)
-    signal.signal(signal.SIGTSTP, lambda _number, _frame: _stop_with(pid, screen))
+    signal.signal(signal.SIGTSTP, lambda _number, _frame: _stop_once(pid, screen))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDED_ON)
     _, status = os.waitpid(pid, 0)
+    screen.end()
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
         print(f"rocelab: the run was ended by {signal.Signals(-code).name}", file=sys.stderr)
@@ -174,11 +178,25 @@ def _wait(pid: int, screen: SharedScreen) -> int:
     return code
 
 
+def _stop_once(pid: int, screen: SharedScreen) -> None:
+    """Ctrl-Z; a second one while the first is at work is the same one."""
+    # A function, not SIG_IGN: of a signal that has come already Python would complain.
+    again = signal.signal(signal.SIGTSTP, lambda _number, _frame: None)
+    try:
+        _stop_with(pid, screen)
+    finally:
+        signal.signal(signal.SIGTSTP, again)
+
+
 def _stop_with(pid: int, screen: SharedScreen) -> None:
-    """Ctrl-Z: the inner process, which as first of its namespace ignores that, stops with us and goes on with us."""
-    with suppress(ProcessLookupError, ChildProcessError):  # it may have ended just now
+    """The inner process, which as first of its namespace ignores Ctrl-Z, stops with us and goes on with us."""
+    try:
         os.kill(pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # only then does it draw no more
+        state = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # only then does it draw no more
+    except (ProcessLookupError, ChildProcessError):
+        return  # it has ended, and was waited for
+    if state is None or state.si_code != os.CLD_STOPPED:
+        return  # it has just ended: so do we, in a moment
     screen.hide()
     os.kill(os.getpid(), signal.SIGSTOP)
     screen.show_again()

@@ -27,6 +27,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from testbed.errors import MachineError
 from testbed.fabric.plan import FabricPlan, Host, Nic
@@ -34,6 +35,8 @@ from testbed.scenario.hosts import HostOptions, SoftRoceHosts
 
 _ROOM_FOR_HEADERS = 476
 """What an interface's MTU has above the RoCE MTU: 1024 bytes go with the usual 1500, as on any Ethernet."""
+_LARGEST_HEADERS = 80
+"""rxe takes the largest RoCE MTU (256, 512, ... 4096) that leaves this much of the interface's: rxe_mtu_int_to_enum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,11 @@ def routes(plan: FabricPlan, host: Host) -> list[str]:
     ]
 
 
+def interface_mtu(roce_mtu: int) -> int:
+    """Return the MTU of an interface on which rxe has this RoCE MTU, and no larger one."""
+    return roce_mtu + min(_ROOM_FOR_HEADERS, roce_mtu + _LARGEST_HEADERS - 1)
+
+
 @contextmanager
 def soft_roce_of(plan: FabricPlan, options: HostOptions | None, mtu: int) -> Iterator[SoftRoce | None]:
     """Yield what the inside of the sandbox needs for the Soft-RoCE hosts of `plan`; None where there are none.
@@ -89,7 +97,7 @@ def soft_roce_of(plan: FabricPlan, options: HostOptions | None, mtu: int) -> Ite
     _require_machine(plan)
     namespace = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        yield SoftRoce(hosts, namespace, mtu + _ROOM_FOR_HEADERS)
+        yield SoftRoce(hosts, namespace, interface_mtu(mtu))
     finally:
         os.close(namespace)
 
@@ -116,8 +124,20 @@ def _require_machine(plan: FabricPlan) -> None:
             "hosts with Soft-RoCE send to the machine's own addresses, and net.ipv4.conf.all.rp_filter=1 drops that\n"
             "  sudo sysctl -w net.ipv4.conf.all.rp_filter=2"
         )
-    done = subprocess.run(["ip", "-json", "-4", "address"], capture_output=True, text=True, check=True)
-    require_free_addresses(plan, json.loads(done.stdout))
+    require_free_names(plan, _ip("address"))
+    require_free_addresses(plan, _ip("-4", "address"), _ip("-4", "route", "show", "table", "all"), _resolvers())
+
+
+def _ip(*words: str) -> list[dict[str, Any]]:
+    done = subprocess.run(["ip", "-json", *words], capture_output=True, text=True, check=True)
+    found: list[dict[str, Any]] = json.loads(done.stdout or "[]")
+    return found
+
+
+def _resolvers(file: Path = Path("/etc/resolv.conf")) -> list[str]:
+    """Return the addresses of the machine's name servers."""
+    lines = [line.split() for line in file.read_text(errors="replace").splitlines()] if file.exists() else []
+    return [words[1] for words in lines if len(words) > 1 and words[0] == "nameserver"]
 
 
 def _in_initial_namespace() -> bool:
@@ -130,24 +150,50 @@ def _has_module(name: str) -> bool:
     return Path(f"/sys/module/{name}").exists() or (built_in.exists() and f"/{name}.ko" in built_in.read_text())
 
 
-def require_free_addresses(plan: FabricPlan, interfaces: Sequence[dict[str, object]]) -> None:
-    """Raise MachineError where the machine's `interfaces` (as ``ip -json address`` has them) use what the fabric needs.
-
-    That is an address of the fabric's in a network of the machine's, or an interface that has a host's name.
-    """
+def require_free_names(plan: FabricPlan, interfaces: Sequence[dict[str, Any]]) -> None:
+    """Raise MachineError where one of the machine's `interfaces` (as ``ip -json`` has them) has a host's name."""
     names = {nic.name for nic in plan.nics}
     for interface in interfaces:
-        name = str(interface["ifname"])
-        if name in names:
+        if interface["ifname"] in names:
             raise MachineError(
-                f"this machine has an interface {name} already, perhaps of another live fabric with Soft-RoCE hosts; "
-                f"there can be one at a time\n  ip link show {name}"
+                f"this machine has an interface {interface['ifname']} already, perhaps of another live fabric with "
+                f"Soft-RoCE hosts; there can be one at a time\n  ip link show {interface['ifname']}"
             )
-        for address in interface.get("addr_info", ()):  # type: ignore[attr-defined]
+
+
+def require_free_addresses(
+    plan: FabricPlan,
+    interfaces: Sequence[dict[str, Any]],
+    routes: Sequence[dict[str, Any]] = (),
+    resolvers: Sequence[str] = (),
+) -> None:
+    """Raise MachineError where the machine uses an address of the fabric's, which would lead into the fabric meanwhile.
+
+    That is one in a network of its `interfaces`, one that a route of its own leads to (other than the default one), or
+    that of a name server. `interfaces` and `routes` are as ``ip -json`` has them.
+    """
+    for network, what in _networks(interfaces, routes, resolvers):
+        for nic in plan.nics:
+            if ipaddress.ip_address(nic.ipv4) in network:
+                raise MachineError(
+                    f"{nic.ipv4}, the fabric's address of {nic.name}, is in {network}, {what}; "
+                    "a fabric with fewer hosts or leaves may be clear of it"
+                )
+
+
+def _networks(
+    interfaces: Sequence[dict[str, Any]], routes: Sequence[dict[str, Any]], resolvers: Sequence[str]
+) -> Iterator[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, str]]:
+    for interface in interfaces:
+        for address in interface.get("addr_info", ()):
             network = ipaddress.ip_network(f"{address['local']}/{address['prefixlen']}", strict=False)
-            for nic in plan.nics:
-                if ipaddress.ip_address(nic.ipv4) in network:
-                    raise MachineError(
-                        f"{nic.ipv4}, the fabric's address of {nic.name}, is in {network}, a network of this machine "
-                        f"(at {name}); a fabric with fewer hosts or leaves may be clear of it"
-                    )
+            yield network, f"a network of this machine (at {interface['ifname']})"
+    for route in routes:
+        if route["dst"] != "default":
+            yield ipaddress.ip_network(route["dst"], strict=False), f"which this machine has a route to ({_way(route)})"
+    for resolver in resolvers:
+        yield ipaddress.ip_network(resolver.partition("%")[0]), "a name server of this machine (/etc/resolv.conf)"
+
+
+def _way(route: dict[str, Any]) -> str:
+    return " ".join(f"{word} {route[key]}" for word, key in (("via", "gateway"), ("dev", "dev")) if key in route)

@@ -180,6 +180,7 @@ def _chapter(explanation: Explanation, key: _Key, causes: Sequence[tuple[int, in
     return {
         "kind": key[0],
         "origin": key[1],
+        "reason": key[2] or None,
         "title": _title(key, [explanation.causes[number] for number, _ in causes]),
         "ranks_ps": ranks_ps,
         "flows_ps": flows_ps,

@@ -128,6 +128,7 @@ _CAUSES = (
     Column("where", TEXT, "port, NIC or rank where it was lost"),
     Column("detail", TEXT, "the flow that was in front, the packet that was lost, who paused"),
     Column("origin", TEXT, "where it began: the root of a pause, the port that marked"),
+    Column("reason", TEXT, "of a lost packet, why, by its name in drops.by_reason of summary.json", optional=True),
     Column("duration_ps", INTEGER, "time of the stall that is due to it"),
     Column("first_ps", INTEGER, "model time from which on it was lost"),
     Column("last_ps", INTEGER, "model time until which it was lost"),
@@ -219,7 +220,8 @@ def _cause_rows(measurements: Measurements) -> Iterator[Row]:
         for part in stall.parts:
             assert found is not None
             cause = found.causes[part.cause]
-            what = cause.kind, cause.where, cause.detail, cause.origin or cause.where
+            reason = (cause.packet.reason or None) if cause.packet is not None else None
+            what = cause.kind, cause.where, cause.detail, cause.origin or cause.where, reason
             of = stall.collective, stall.flow, stall.trace, stall.rank
             yield *of, *what, part.duration_ps, part.first_ps, part.last_ps
 

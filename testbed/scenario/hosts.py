@@ -13,7 +13,10 @@ def _all_or_names(value: Any) -> str:
 
 
 Hosts = Annotated[
-    Annotated[Literal["all"], Tag("all")] | Annotated[tuple[Annotated[str, Field(examples=["h0"])], ...], Tag("names")],
+    Annotated[Literal["all"], Tag("all")]
+    | Annotated[
+        tuple[Annotated[str, Field(examples=["h0"])], ...], Field(min_length=1, examples=["[h0, h1]"]), Tag("names")
+    ],
     Discriminator(_all_or_names),
 ]
 
@@ -38,8 +41,9 @@ class ContainerHosts(Section):
 
 
 class SoftRoceHosts(Section):
-    """On the live clock hosts use the kernel's own RDMA, Soft-RoCE (rxe): all, or those listed; the others are
-    namespaces. Their interfaces are in the machine's own network namespace, the only one that rxe serves."""
+    """In ``rocelab live`` hosts use the kernel's own RDMA, Soft-RoCE (rxe): all, or those listed. The others, and in
+    ``rocelab run`` all, are namespaces. Their interfaces are in the machine's own network namespace, the only one that
+    rxe serves."""
 
     kind: Literal["soft-roce"]
     hosts: Hosts = "all"

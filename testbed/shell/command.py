@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 from testbed.errors import RocelabError, ScenarioError
 from testbed.lab import Lab
 from testbed.measurement.capture import PortCapture
-from testbed.run import Running
+from testbed.running import Running
 from testbed.scenario.load import load_scenario
 from testbed.scenario.model import Scenario
 from testbed.shell.line import Request

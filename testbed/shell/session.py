@@ -20,7 +20,8 @@ from testbed.outside.mininet_shell import Shell, history_file
 from testbed.outside.soft_roce import SoftRoce
 from testbed.report.live import live_block, live_lines
 from testbed.report.style import console_for
-from testbed.run import Running, rate_factor_for
+from testbed.run import rate_factor_for
+from testbed.running import Running
 from testbed.scenario.model import Scenario
 from testbed.shell.command import Bench, commands
 from testbed.shell.desk import Desk

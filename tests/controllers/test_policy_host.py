@@ -90,6 +90,15 @@ def test_a_file_that_was_changed_is_read_again(tmp_path: Path) -> None:
         assert load_policy(str(file), {}, PLAN, "l3-ecmp")._policy.note == kmin
 
 
+def test_modules_beside_it_are_read_again_too_and_another_spelling_of_its_path_is_the_same_file(tmp_path: Path) -> None:
+    begin = "from controllers.policy import Policy\nimport mine_helper\n"
+    (tmp_path / "mine_too.py").write_text(f"{begin}class Mine(Policy):\n    note: str = mine_helper.NOTE\n")
+    (tmp_path / "linked").symlink_to(tmp_path)
+    for note, path in (("one", tmp_path / "mine_too.py"), ("two", tmp_path / "linked" / "mine_too.py")):
+        (tmp_path / "mine_helper.py").write_text(f"NOTE = '{note}'\n")
+        assert load_policy(str(path), {}, PLAN, "l3-ecmp")._policy.note == note
+
+
 def test_a_file_that_was_mended_is_loaded(tmp_path: Path) -> None:
     file = tmp_path / "mine_mended.py"
     file.write_text("1 / 0\n")

@@ -31,6 +31,7 @@ for port in (4791, 9):
     line.sendto(bytes(64), ("10.1.0.2", port))
 """
 
+RECEIVED = "/sys/class/net/h3-eth0/statistics/rx_packets"
 AFTER = "echo left: $(ip -brief link | cut -d' ' -f1) $(ip route) $(ip rule | grep -vc 'from all lookup')"
 NOTHING_LEFT = "left: lo 0"
 
@@ -42,8 +43,9 @@ def in_a_namespace(folder: Path, script: str) -> "subprocess.CompletedProcess[st
     (folder / "bin" / "rdma").chmod(0o755)
     (folder / "send.py").write_text(SEND)
     (folder / "script").write_text(
-        f"h1 ping -c 1 -W 20 h0\nh0 {sys.executable} {folder}/send.py\nh1 sleep 2\n"
-        "h3 echo received: $(cat /sys/class/net/h3-eth0/statistics/rx_packets)\n"
+        f"h1 ping -c 1 -W 20 h0\nh0 {sys.executable} {folder}/send.py\n"
+        f"h3 for i in $(seq 100); do test $(cat {RECEIVED}) = 2 && break; sleep 0.1; done\n"
+        f"h3 echo received: $(cat {RECEIVED})\n"
         "h3 echo mtu: $(cat /sys/class/net/h3-eth0/mtu)\n"
         f"h0 touch {folder}/reached; sleep $(cat {folder}/stay)\n"
     )

@@ -245,6 +245,13 @@ def test_roce_of_modelled_nics_stays_theirs(bench: Bench) -> None:
     assert bench.nic.kernel_received_frames == 0
 
 
+def test_a_mark_on_tcp_is_no_mark_on_roce(bench: Bench) -> None:
+    bench.nic.soft_roce = True
+    bench.nic.receive(KernelFrame(ip(1, traffic_class=3)))
+    assert bench.nic.counters.np_ecn_marked_roce_packets == 0
+    assert bench.nic.kernel_received_frames == 1
+
+
 def test_without_soft_roce_no_kernel_gets_roce(bench: Bench) -> None:
     bench.nic.receive(roce_from_a_kernel(ROCE_CLASS))
     assert len(bench.dropped) == 1

@@ -106,6 +106,15 @@ def test_a_frame_that_is_lost_as_it_is_sent_says_why(path: Path) -> None:
     assert lab.fabric.drops_by_reason() == {"fault": 2}
 
 
+def test_who_listened_before_goes_on_listening(path: Path) -> None:
+    """A policy that sees flows counts what a port sends; to capture the port must not blind it."""
+    lab = Lab(plan_of("single-switch"))
+    heard: list[int] = []
+    lab.fabric.transmitters["leaf0-eth2"].on_sent = lambda now, _frame: heard.append(now)
+    seen = run(path, ["leaf0-eth2"], lab, frames=3)
+    assert len(heard) == len([place for place, direction, *_ in seen if direction == OUTBOUND]) == 3
+
+
 def test_bytes_are_those_of_the_place(path: Path) -> None:
     """A switch rewrites the first byte between its two sides."""
     lab = Lab(plan_of("single-switch"), RewritingForwarder)

@@ -59,6 +59,40 @@ def test_a_run_that_ended_in_the_background_takes_nothing_again(terminal: Pseudo
     assert (terminal.read(), screen.hidden) == (b"", False)
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+def test_at_the_end_a_screen_that_is_still_shown_is_given_back(terminal: Pseudo, hidden: bool) -> None:
+    """The process that drew was killed: while the screen was shown, or while the terminal was the shell's."""
+    screen = SharedScreen(terminal.theirs)
+    screen.taken = True
+    if hidden:
+        screen.hide()
+        terminal.read()
+    screen.end()
+    assert terminal.read() == (b"" if hidden else LEAVE)
+    screen.show_again()
+    assert terminal.read() == b"", "never again"
+
+
+def test_a_run_that_ends_while_its_screen_is_taken_again(terminal: Pseudo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run finds the screen hidden, and so does not leave it, when it is being switched on already."""
+    screen = SharedScreen(terminal.theirs)
+    screen.taken = True
+    screen.hide()
+    terminal.read()
+    write = os.write
+
+    def while_the_run_ends(file: int, text: bytes) -> int:
+        screen.taken = False
+        return write(file, text)
+
+    monkeypatch.setattr("os.write", while_the_run_ends)
+    screen.show_again()
+    monkeypatch.undo()
+    assert terminal.read() == ENTER
+    screen.end()
+    assert terminal.read() == LEAVE
+
+
 def test_two_processes_see_one_screen(terminal: Pseudo) -> None:
     screen = SharedScreen(terminal.theirs)
     pid = os.fork()

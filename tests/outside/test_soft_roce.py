@@ -8,7 +8,15 @@ import pytest
 
 from testbed.errors import MachineError
 from testbed.fabric.build import build_plan
-from testbed.outside.soft_roce import device_name, interface_settings, require_free_addresses, routes, soft_roce_of
+from testbed.outside.soft_roce import (
+    device_name,
+    interface_mtu,
+    interface_settings,
+    require_free_addresses,
+    require_free_names,
+    routes,
+    soft_roce_of,
+)
 from testbed.scenario.hosts import NamespaceHosts, SoftRoceHosts
 from testbed.scenario.load import load_scenario
 from testbed.scenario.model import FabricOptions
@@ -63,9 +71,30 @@ def test_a_network_of_the_machines_that_the_fabric_would_be_in() -> None:
     )
 
 
+def test_a_route_of_the_machines_that_leads_to_the_fabrics_addresses_and_a_name_server_there() -> None:
+    """As in many clouds: the network is larger than the link, and the name server is in it."""
+    wide = {"dst": "10.0.0.0/16", "gateway": "10.0.5.1", "dev": "eth9"}
+    require_free_addresses(PLAN, [], [{"dst": "default", "gateway": "10.0.5.1", "dev": "eth9"}, {"dst": "10.0.5.7"}])
+    with pytest.raises(MachineError, match=re.escape("which this machine has a route to (via 10.0.5.1 dev eth9)")):
+        require_free_addresses(PLAN, [], [wide])
+    require_free_addresses(PLAN, [], [], ["10.0.0.9", "fe80::1%eth0"])
+    with pytest.raises(
+        MachineError, match=re.escape("10.0.0.2, the fabric's address of h1-eth0, is in 10.0.0.2/32, a name")
+    ):
+        require_free_addresses(PLAN, [], [], ["10.0.0.2"])
+
+
 def test_an_interface_that_has_a_hosts_name() -> None:
     with pytest.raises(MachineError, match="has an interface h2-eth0 already, perhaps of another live fabric"):
-        require_free_addresses(PLAN, [interface("h2-eth0")])
+        require_free_names(PLAN, [{"ifname": "h2-eth0"}])
+
+
+def test_rxe_takes_the_mtu_of_the_scenario_and_no_larger_one() -> None:
+    """rxe: the largest of 256, 512, ... 4096 that is 80 bytes at least below the interface's."""
+    for mtu in (256, 512, 1024, 2048, 4096):
+        room = interface_mtu(mtu) - 80
+        assert max(each for each in (256, 512, 1024, 2048, 4096) if each <= room) == mtu
+    assert interface_mtu(1024) == 1500
 
 
 def test_nothing_is_asked_of_the_machine_where_no_host_has_it() -> None:

@@ -51,7 +51,7 @@ class TraceJob(Job):
         self._trace = trace
         self._work = work
         self._script = script = script_of(trace, matching, [rank for rank, _ in ranks], options)
-        self._critical_path_ps = order(trace, matching, script.durations_ps).critical_path_ps
+        self._critical_path_ps = order(trace, matching, script.durations_ps, options.bytes_factor).critical_path_ps
         self._numbers = Numbers(script, setting.seed) if work.verify else None
         members = [
             Member(rank.name, nic, self._numbers.memory(number) if self._numbers else None, rank.host, rank.local)

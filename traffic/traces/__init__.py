@@ -9,6 +9,7 @@ param        PyTorch execution traces as PARAM reads them (JSON)
 goal         GOAL schedules (text)
 load         finds out which format it is, and puts one file a rank together
 matching     who does what with whom: collectives and messages over all ranks, and what does not fit
+waiting      who waits for whom in a collective, whatever plays it
 order        the graph over all ranks: circles of waiting, and the critical path
 reading      load, match and order, in one go
 survey       what is inside, in numbers

@@ -16,6 +16,7 @@ from traffic.collectives.algorithm import Algorithm, Shape
 from traffic.collectives.algorithms import algorithms
 from traffic.traces.matching import Together
 from traffic.traces.model import Collective, Trace
+from traffic.traces.waiting import elements_of, parts_of
 
 DEFAULT_ALGORITHMS = {
     "all-reduce": "ring",
@@ -47,7 +48,7 @@ def cast_algorithm(trace: Trace, together: Together, hosts: Sequence[int], optio
     `hosts` says for each rank of the trace which host it is on. Raises ValueError with what the algorithm refuses.
     """
     work = together.work
-    nothing = not any(part.size_bytes for part in _parts(trace, together)) and work.kind != "barrier"
+    nothing = not any(part.size_bytes for part in parts_of(trace, together)) and work.kind != "barrier"
     if len(together.members) < 2 or nothing:
         return None
     kind = played_kind(trace, together)
@@ -69,14 +70,8 @@ def algorithm_name(kind: str, options: Options) -> str:
 
 def played_kind(trace: Trace, together: Together) -> str:
     """Return the kind as which a collective is replayed."""
-    uneven = any(work.split_bytes is not None for work in _parts(trace, together))
+    uneven = any(work.split_bytes is not None for work in parts_of(trace, together))
     return "all-to-all-v" if uneven else STAND_INS.get(together.work.kind, together.work.kind)
-
-
-def _parts(trace: Trace, together: Together) -> list[Collective]:
-    """Return each rank's part in a collective."""
-    works = (trace.ranks[r].nodes[p].work for r, p in zip(together.members, together.positions, strict=True))
-    return [work for work in works if isinstance(work, Collective)]
 
 
 class _Caster:
@@ -90,7 +85,7 @@ class _Caster:
 
     def shape(self, kind: str, piece_elements: int | None) -> Shape:
         members, work = self._together.members, self._together.work
-        elements = 1 if work.kind == "barrier" else self._elements(work.size_bytes)
+        elements = 1 if work.kind == "barrier" else elements_of(work.size_bytes, self._factor)
         counts = self._counts(elements) if kind.startswith("all-to-all") else ()
         if counts:
             elements = max(max(map(sum, counts)), max(map(sum, zip(*counts, strict=True))))
@@ -110,9 +105,6 @@ class _Caster:
         root = self._together.work.root
         return 0 if root is None else self._together.members.index(root)
 
-    def _elements(self, size_bytes: int) -> int:
-        return max(1, -(-int(size_bytes * self._factor) // ELEMENT_BYTES))
-
     def _counts(self, elements: int) -> tuple[tuple[int, ...], ...]:
         """Who sends how much to whom."""
         n, root = len(self._together.members), self._root
@@ -121,11 +113,11 @@ class _Caster:
             return tuple(tuple(share[i] if j == root else 0 for j in range(n)) for i in range(n))
         if self._together.work.kind == "scatter":
             return tuple(share if i == root else (0,) * n for i in range(n))
-        return tuple(self._row(part) for part in _parts(self._trace, self._together))
+        return tuple(self._row(part) for part in parts_of(self._trace, self._together))
 
     def _row(self, part: Collective) -> tuple[int, ...]:
         """What one rank sends to each: as its split says, or else the same to all."""
         if part.split_bytes is not None:
-            return tuple(self._elements(size) if size else 0 for size in part.split_bytes)
-        n, elements = len(self._together.members), self._elements(part.size_bytes) if part.size_bytes else 0
+            return tuple(elements_of(size, self._factor) if size else 0 for size in part.split_bytes)
+        n, elements = len(self._together.members), elements_of(part.size_bytes, self._factor) if part.size_bytes else 0
         return tuple(elements // n + (index < elements % n) for index in range(n))

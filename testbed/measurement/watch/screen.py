@@ -45,7 +45,9 @@ class Terminal(Protocol):
     """The terminal that a screen is on, as others see it who stop the run (Ctrl-Z)."""
 
     taken: bool
-    """Set while the alternate screen is in use."""
+    """Set while the alternate screen is in use: before it is switched on, unset before it is switched off."""
+    shown: bool
+    """Whether the terminal shows it now. Set with `taken`, unset by whoever has switched it off."""
 
     @property
     def hidden(self) -> bool:
@@ -120,10 +122,12 @@ class FullScreen:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._live is not None:
-            self._console.quiet = self._terminal.hidden
+            self._terminal.taken = False  # first of all: from now on nobody takes it again
+            self._console.quiet = not self._terminal.shown
             self._live.stop()
+            if not self._console.quiet:
+                self._terminal.shown = False
             self._console.quiet = False
-            self._terminal.taken = False
 
 
 class PlainLines:

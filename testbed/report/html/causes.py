@@ -15,7 +15,7 @@ Chapter = dict[str, Any]
 def causes(files: RunFiles) -> dict[str, Any]:
     """Return, by rank (or both ends of a flow) and kind of cause, [time lost, when it began]; and the chapters.
 
-    A chapter's `spans` ([from, to]) are when anybody lost time to it: of its kind, with its origin.
+    A chapter's `spans` ([from, to]) are when anybody lost time to it: of its kind, with its origin and reason.
     """
     told, table = files.story(), files.table("causes")
     by_rank = {} if table is None else _by_rank(files, table)
@@ -55,8 +55,7 @@ def _by_rank(files: RunFiles, table: Rows) -> dict[str, dict[str, list[int]]]:
 def _spans(chapter: Chapter, table: Rows | None, gap: int) -> list[tuple[int, int]]:
     if table is None:
         return [(chapter["first_ps"], chapter["last_ps"])]
-    columns = (table[name] for name in ("cause", "origin", "first_ps", "last_ps"))
-    key = chapter["kind"], chapter["origin"]
-    return joined(
-        ((first, last) for kind, origin, first, last in zip(*columns, strict=True) if (kind, origin) == key), gap
-    )
+    keys = zip(*(table[name] for name in ("cause", "origin", "reason")), strict=True)
+    times = zip(table["first_ps"], table["last_ps"], strict=True)
+    its_key = chapter["kind"], chapter["origin"], chapter["reason"]
+    return joined((span for key, span in zip(keys, times, strict=True) if key == its_key), gap)

@@ -14,7 +14,7 @@ Span = tuple[int, int]
 FINEST = 3000
 """A run is so many times longer than the shortest gap that is drawn."""
 MOST_BARS = 60_000
-"""Bars of all ranks together; each takes about 30 bytes of the page."""
+"""Bars of all ranks together, unless there are more ranks; each takes about 30 bytes of the page."""
 
 Bars = dict[str, list[list[int]]]
 
@@ -31,11 +31,11 @@ def gantt(files: RunFiles) -> dict[str, Any]:
 
 
 def _few_enough(found: dict[tuple[str, str], list[Span]], ranks: list[str], gap: int) -> Bars:
-    while True:
-        found = {key: joined(spans, gap) for key, spans in found.items()}
-        if sum(map(len, found.values())) <= MOST_BARS:
-            break
+    found = {key: joined(spans, gap) for key, spans in found.items()}
+    fewest = len(found)  # one of each rank and kind
+    while sum(map(len, found.values())) > max(MOST_BARS, fewest):
         gap *= 2
+        found = {key: joined(spans, gap) for key, spans in found.items()}
     return {
         kind: [[index, *span] for index, rank in enumerate(ranks) for span in found.get((rank, kind), ())]
         for kind in ("compute", "wait", "send")

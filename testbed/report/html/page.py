@@ -3,10 +3,12 @@
 `assets/page.html` is the frame of both pages, of a run and of a comparison; what differs is its body and the scripts.
 """
 
+import errno
 import html
 import json
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ _HERE = Path(__file__).parent
 _COMMON = ("units.js", "controls.js", "theme.js", "cursor.js", "keys.js", "plot.js", "tables.js", "causes.js")
 _OF_RUN = (*_COMMON, "fabric.js", "gantt.js", "queues.js", "rates.js", "report.js")
 _OF_COMPARISON = (*_COMMON, "compare.js")
+_NOT_REPLACED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.ENAMETOOLONG)
+"""Why what can be written may not be replaced: the folder is not ours, the file is mounted, its name is very long."""
 
 
 def write_report(directory: Path, summary: dict[str, Any], out: Path | None = None) -> Path:
@@ -36,17 +40,30 @@ def write_comparison(runs: list[tuple[str, Path, dict[str, Any]]], out: Path) ->
 def _write(path: Path, page: str) -> None:
     """Write `page` whole or not at all: the page that was there before stays until the new one is complete.
 
-    What is no file of its own (a pipe, a device, a symbolic link's other end) is written as it stands.
+    What is no file of its own (a pipe, a device, a symbolic link's other end) is written as it stands, and so is a file
+    whose folder lets nothing take its place. Raises OSError, which names `path`.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         path.write_text(page, encoding="utf-8")
         return
+    try:
+        _replace(path, page)
+    except OSError as error:
+        if error.errno in _NOT_REPLACED:
+            path.write_text(page, encoding="utf-8")
+        else:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _replace(path: Path, page: str) -> None:
+    """Write `page` beside `path`, and let it take its place when it is complete."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         unfinished.write_text(page, encoding="utf-8")
         os.replace(unfinished, path)
     except BaseException:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):  # what went wrong first is what matters
+            unfinished.unlink()
         raise
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from rich.console import Group
 
+from testbed.measured import snapshot
 from testbed.report.counters import counter_tables, nodes
 from testbed.report.summary import so_far
-from testbed.run import snapshot
 from testbed.shell.command import Bench, Command, Outcome, arguments, commands, one_of
 
 

@@ -26,11 +26,24 @@ class Clock:
 
 
 class Shared:
-    """Stands for the terminal as others know it: `hidden` while it is somebody else's."""
+    """Stands for the terminal as others know it: `hidden` while it is somebody else's, unless it is `shown`."""
 
     def __init__(self) -> None:
-        self.taken = False
-        self.hidden = False
+        self._taken = False
+        self.shown = False
+
+    @property
+    def taken(self) -> bool:
+        return self._taken
+
+    @taken.setter
+    def taken(self, taken: bool) -> None:
+        self._taken = taken
+        self.shown = taken or self.shown
+
+    @property
+    def hidden(self) -> bool:
+        return self.taken and not self.shown
 
 
 class Looker:
@@ -120,14 +133,14 @@ def test_while_the_terminal_is_somebody_elses_nothing_is_written() -> None:
         assert not shared.taken
         shown.show(QUIET)
         assert shared.taken
-        shared.hidden = True
+        shared.shown = False
         before = stream.getvalue()
         shown.show(BUSY)
         assert stream.getvalue() == before
-        shared.hidden = False
+        shared.shown = True
         shown.show(BUSY)
         assert "An All-Reduce beside an incast" in stream.getvalue()
-    assert not shared.taken
+    assert (shared.taken, shared.shown) == (False, False)
     assert stream.getvalue().count(LEAVE) == 1
 
 
@@ -137,7 +150,7 @@ def test_a_run_that_ends_while_hidden_leaves_the_terminal_alone() -> None:
     shared = Shared()
     with FullScreen(console, shared) as shown:
         shown.show(QUIET)
-        shared.hidden = True
+        shared.shown = False
         before = stream.getvalue()
     assert stream.getvalue() == before
     console.print("the report")

@@ -56,8 +56,9 @@ def made_run(
     ports = [(port.name, port.node, 100 * (n + 1)) for n, port in enumerate(plan.ports())]
     _table(directory, "ports", ("port", "node", "sent_bytes"), ports)
     times = 10 * INTERVAL_PS, 12 * INTERVAL_PS
-    causes = [(None, host, "queue", "leaf0-eth1", 1000 * (n + 1), *times) for n, host in enumerate(hosts)]
-    _table(directory, "causes", ("flow", "rank", "cause", "origin", "duration_ps", "first_ps", "last_ps"), causes)
+    causes = [(None, host, "queue", "leaf0-eth1", None, 1000 * (n + 1), *times) for n, host in enumerate(hosts)]
+    names = ("flow", "rank", "cause", "origin", "reason", "duration_ps", "first_ps", "last_ps")
+    _table(directory, "causes", names, causes)
     (directory / "explanation.json").write_text(json.dumps({"chapters": [_chapter()]}))
     (directory / "summary.json").write_text(json.dumps(_summary(title, fabric, hosts, intervals)))
     return directory
@@ -77,6 +78,7 @@ def _chapter() -> dict[str, Any]:
     return {
         "kind": "queue",
         "origin": "leaf0-eth1",
+        "reason": None,
         "title": "queue at leaf0-eth1",
         "sentences": ["Behind <i>others</i>."],
         **times,

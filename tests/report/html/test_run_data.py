@@ -1,8 +1,10 @@
 """What the page is made of, without a browser."""
 
+import errno
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow
@@ -10,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from testbed.fabric.build import build_plan
+from testbed.measurement.causes.model import LOST_PACKET, Cause, Explanation, Packet, Stall, StallPart
 from testbed.report.html.causes import causes
 from testbed.report.html.gantt import MOST_BARS, gantt, joined
 from testbed.report.html.grids import grids
@@ -19,7 +22,10 @@ from testbed.report.html.results import results
 from testbed.report.html.run_data import limits, run_data
 from testbed.report.html.sketch import sketch
 from testbed.report.html.tracks import events, tracks
+from testbed.report.story import story, write_story
+from testbed.report.tables import write_tables
 from testbed.scenario.model import FabricOptions
+from tests.report.examples import clean
 from tests.report.html.made_run import (
     INTERVAL_PS,
     made_flows_run,
@@ -82,6 +88,17 @@ def test_of_very_many_bars_the_nearest_are_joined(tmp_path: Path) -> None:
     assert 0 < sum(len(found[kind]) for kind in ("compute", "wait", "send")) <= MOST_BARS
 
 
+def test_of_more_ranks_than_bars_each_has_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run")
+    monkeypatch.setattr("testbed.report.html.gantt.MOST_BARS", 3)
+    found = gantt(RunFiles(run, summary_of(run)))
+    assert {kind: [rank for rank, *_ in found[kind]] for kind in ("compute", "wait", "send")} == {
+        "compute": [0, 1, 2, 3],
+        "wait": [0, 1, 2, 3],
+        "send": [0, 1, 2, 3],
+    }
+
+
 def test_why_there_is_no_gantt_of_packets(tmp_path: Path) -> None:
     run = made_packet_run(tmp_path / "run")
     assert "nobody waits for them" in gantt(RunFiles(run, summary_of(run)))["lacking"]
@@ -128,9 +145,26 @@ def test_causes_have_their_time(tmp_path: Path) -> None:
     assert [chapter["spans"] for chapter in found["chapters"]] == [[(10 * INTERVAL_PS, 12 * INTERVAL_PS)]]
 
 
+def test_each_chapter_has_its_own_time(tmp_path: Path) -> None:
+    """Packets lost at one port for two reasons are two chapters of one kind and origin."""
+
+    def part(cause: int) -> StallPart:
+        return StallPart(cause, 100, 1000 * cause, 1000 * cause + 100)
+
+    lost = [Packet("h0", "h1", 17, n, 0, 900, "nak", 500, "s0-eth1", why) for n, why in enumerate(("fault", "full"))]
+    its_causes = tuple(Cause(LOST_PACKET, "s0-eth1", f"PSN {packet.psn}", packet=packet) for packet in lost)
+    explanation = Explanation(its_causes, (Stall(0, None, "h1", 200, (part(0), part(1))),), {})
+    write_tables(tmp_path, replace(clean(), explanation=explanation))
+    write_story(tmp_path, told := story(explanation))
+    found = causes(RunFiles(tmp_path, {"duration_ps": 10_000, "collectives": [], "flows": []}))
+    assert [chapter["reason"] for chapter in told["chapters"]] == ["fault", "full"]
+    assert [chapter["spans"] for chapter in found["chapters"]] == [[(0, 100)], [(1000, 1100)]]
+
+
 def test_a_flow_of_which_the_summary_has_no_entry_has_causes_all_the_same(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run")
-    row = {"flow": [1], "rank": ["h0"], "cause": ["queue"], "origin": ["leaf0-eth1"], "duration_ps": [7]}
+    row = {"flow": [1], "rank": ["h0"], "cause": ["queue"], "origin": ["leaf0-eth1"], "reason": [None]}
+    row["duration_ps"] = [7]
     parquet.write_table(pyarrow.table({**row, "first_ps": [1], "last_ps": [9]}), run / "causes.parquet")
     parquet.write_table(pyarrow.table({"source": ["h1", "h3"]}), run / "flows.parquet")
     assert causes(RunFiles(run, summary_of(run)))["by_rank"] == {"h3 to h0": {"queue": [7, 1]}}
@@ -143,13 +177,40 @@ def test_a_page_that_cannot_be_finished_leaves_the_one_before(tmp_path: Path, mo
     before = path.read_bytes()
 
     def full(*_paths: object) -> None:
-        raise OSError("No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)
     with pytest.raises(OSError, match="No space left"):
         write_report(run, {**summary_of(run), "title": "Another"})
     assert path.read_bytes() == before
     assert [file.name for file in run.iterdir() if file.suffix == ".tmp"] == []
+
+
+def test_a_page_that_cannot_be_written_names_its_place(tmp_path: Path) -> None:
+    """Not that of the file that would have taken it."""
+    run = made_run(tmp_path / "run")
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "nowhere" / "page.html", tmp_path / "file" / "page.html"):
+        with pytest.raises(OSError, match=r"/page\.html'$") as raised:
+            write_report(run, summary_of(run), place)
+        assert raised.value.filename == str(place)
+        assert ".tmp" not in str(raised.value)
+
+
+@pytest.mark.parametrize("why", [errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY])
+def test_a_file_whose_folder_takes_no_other_is_written_all_the_same(
+    why: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, page = made_run(tmp_path / "run"), tmp_path / "page.html"
+    page.write_text("the old one")
+
+    def refuse(*_paths: object) -> None:
+        raise OSError(why, os.strerror(why))
+
+    monkeypatch.setattr("os.replace", refuse)
+    write_report(run, summary_of(run), page)
+    assert page.read_text().startswith("<!doctype html>")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["page.html", "run"]
 
 
 def test_a_page_can_go_to_what_is_no_file_of_its_own(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_ranks_that_wait_for_each_other(tmp_path: Path) -> None:
         lines += [f"rank {rank} {{", f"r: recv 8b from {1 - rank}", f"s: send 8b to {1 - rank}", "s requires r", "}"]
     assert mistakes(goal(tmp_path, *lines), tmp_path) == [
         "t.goal:3:1: rank 0, node r (recv): expected ranks that can all go on, found a circle of waiting with ranks 1: "
-        "4 nodes can never start, this is the first of them"
+        "4 nodes can never end, this is the first of them"
     ]
 
 
