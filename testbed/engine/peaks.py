@@ -20,11 +20,15 @@ class PeakBytes:
 
     def _look(self) -> None:
         """Hand `recent_bytes` on to all peaks, and begin it afresh with what waits now."""
-        recent = self.recent_bytes
-        self._watermark_bytes = max(self._watermark_bytes, recent)
-        self._interval_bytes = max(self._interval_bytes, recent)
-        self._seen_bytes = max(self._seen_bytes, recent)
-        self._peak_bytes = max(self._peak_bytes, recent)
+        recent = self.recent_bytes  # compared, not max(): a time series looks at every queue every microsecond
+        if recent > self._watermark_bytes:
+            self._watermark_bytes = recent
+        if recent > self._interval_bytes:
+            self._interval_bytes = recent
+        if recent > self._seen_bytes:
+            self._seen_bytes = recent
+        if recent > self._peak_bytes:
+            self._peak_bytes = recent
         self.recent_bytes = self.bytes
 
     @property
@@ -45,7 +49,8 @@ class PeakBytes:
     @property
     def interval_bytes(self) -> int:
         """The most bytes that waited since `take_interval_peak`."""
-        return max(self._interval_bytes, self.recent_bytes)
+        recent, most = self.recent_bytes, self._interval_bytes
+        return recent if recent > most else most
 
     def take_interval_peak(self) -> int:
         """Return the most bytes that waited since this was last called: what a time series keeps."""

@@ -131,8 +131,10 @@ class _QueuePair:
     @property
     def waits_at_a_limit(self) -> bool:
         """Whether it has something to send, or to be acknowledged, under a limit."""
+        if self.limit is None:
+            return False
         requester = self.qp.requester
-        return self.limit is not None and requester.unacknowledged != requester.end_sequence
+        return requester.unacknowledged != requester.end_sequence
 
     def look(self, interval: int, time_ps: int) -> None:
         now = self.qp.requester.sent_packets
@@ -141,10 +143,10 @@ class _QueuePair:
             self._last = now
         elif not self.waits_at_a_limit:
             return
-        control = self.qp.congestion
-        if control is not None and self.limit is not None:
+        control, limit = self.qp.congestion, self.limit
+        if control is not None and limit is not None:
             control.catch_up(time_ps)
-            self.limit.add(interval, int(control.log_data()[self.limit.what]))
+            limit.add(interval, int(control.log_data()[limit.what]))
 
 
 class SeriesSampler:

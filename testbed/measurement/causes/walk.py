@@ -26,14 +26,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from testbed.engine.holds import Holds
-from testbed.engine.hops import BITS, LEAST_RECORD, MASK, EmissionLog, HopLog
+from testbed.engine.hops import BITS, LEAST_RECORD, MASK, HopLog
 from testbed.units import serialisation_ps
 from traffic.nic.transit import RNR_NAK, Posted, SenderLog, TransitLog
 
 QUEUE, PAUSED, CREDIT, IDLE, RATE, RECOVERY = "queue", "paused", "credit", "idle", "rate", "recovery"
 CONTROL = -1
 """The flow of frames that no queue pair's data is: acknowledgements, CNPs, pause frames."""
-_NEVER = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +97,20 @@ class Walker:
         return _Way(self, sender, message.time_ps).back_from(hop)
 
 
+class _SinceStart(dict[tuple[int, int], int]):
+    """How long after the start on a wire, by its number and a packet's size, the packet is in line for `wire`."""
+
+    def __init__(self, wires: Sequence[Wire], wire: Wire) -> None:
+        super().__init__()
+        self._wires = wires
+        self._latency_ps = wire.latency_ps
+
+    def __missing__(self, key: tuple[int, int]) -> int:
+        before = self._wires[key[0]]
+        found = self[key] = before.takes_ps(key[1]) + before.delay_ps + self._latency_ps
+        return found
+
+
 class _Way:
     """One walk. `_floor` is the post: nothing before it matters.
 
@@ -152,33 +165,33 @@ class _Way:
         hops, number, sender = self._hops, record & MASK, -source & MASK
         if self._log.senders[sender].went_back:
             return record
-        log, wire, emissions = hops.wires[number], self._wires[number], hops.senders[sender]
+        log, wire, emissions, logs = hops.wires[number], self._wires[number], hops.senders[sender], hops.wires
         starts, came_from, sizes, oldest = log.starts, log.came_from, emissions.sizes, emissions.first
-        source_of, takes_ps, floor = hops.source, wire.takes_ps, self._floor
         index, packet = (record >> BITS) - log.first, (-source >> BITS) - oldest
+        since_start_ps = _SinceStart(self._wires, wire)
         while index > 0 and packet >= 0:
-            start = starts[index]
-            if start <= floor or start <= self._in_line_since(came_from[index], wire, emissions, packet):
+            start, size = starts[index], sizes[packet]
+            if start <= self._floor:
                 break
-            ahead = source_of(came_from[index - 1])
+            before = came_from[index]
+            if before < 0:
+                in_line_since = emissions.not_before[packet]
+            else:
+                log_before = logs[before & MASK]
+                at = (before >> BITS) - log_before.first
+                if at < 0:
+                    break
+                in_line_since = log_before.starts[at] + since_start_ps[before & MASK, size]
+            if start <= in_line_since:
+                break
+            ahead = hops.source(came_from[index - 1])
             if ahead >= 0 or -ahead & MASK != sender:
                 break
             packet = (-ahead >> BITS) - oldest
-            if packet < 0 or starts[index - 1] + takes_ps(sizes[packet]) != start:
+            if packet < 0 or starts[index - 1] + wire.takes_ps(sizes[packet]) != start:
                 break
             index -= 1
         return (log.first + index) << BITS | number
-
-    def _in_line_since(self, came_from: int, wire: Wire, emissions: EmissionLog, packet: int) -> int:
-        """Return when a packet that `came_from` there was in line for `wire`; of one whose hop before is forgotten, a
-        time that is never over."""
-        if came_from < 0:
-            return emissions.not_before[packet]
-        before, log = self._wires[came_from & MASK], self._hops.wires[came_from & MASK]
-        index = (came_from >> BITS) - log.first
-        if index < 0:
-            return _NEVER
-        return log.starts[index] + before.takes_ps(emissions.sizes[packet]) + before.delay_ps + wire.latency_ps
 
     def _look_at(self, record: int, emission: int) -> None:
         """See whether the packet of `record` has come up already, as one that was sent again later."""
