@@ -15,6 +15,8 @@ import pytest
 from tests.lab.conftest import Start
 from tests.lab.runs import ROOT, skip_without_lab
 
+pytestmark = pytest.mark.alone
+
 FACTOR = 5000
 """100 Gb/s are 20 Mb/s: a machine that is busy with other things still holds it."""
 
@@ -45,8 +47,6 @@ send(IP(src="10.0.0.1", dst="10.1.0.2", tos=0x68) / UDP(sport=1234, dport=9999) 
 
 RECEIVE_UDP = """
 import socket
-
-pytestmark = pytest.mark.alone
 receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 receiver.bind(("0.0.0.0", 9999))
 receiver.settimeout(20)
