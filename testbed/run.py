@@ -37,7 +37,7 @@ class RunOptions:
 
     directory: Path
     started: float
-    progress: Callable[["Running"], None]
+    progress: Callable[[Running], None]
     rate_factor: int | None = None
     datapath: str = USER
 

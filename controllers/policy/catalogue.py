@@ -9,6 +9,8 @@ import importlib.util
 import inspect
 import linecache
 import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -97,7 +99,7 @@ def import_file(path: Path, noun: str) -> ModuleType:
     A file that was imported before is read again, and so are the modules beside it: somebody may have changed them.
     """
     folder = path.resolve().parent
-    _forget(folder)
+    _forget(folder, _LOADED - {path.stem})
     if path.stem in sys.modules:
         raise ScenarioError(f"{noun} {path}: a module {path.stem!r} is already loaded; rename the file")
     spec = importlib.util.spec_from_file_location(path.stem, path.absolute())
@@ -107,21 +109,35 @@ def import_file(path: Path, noun: str) -> ModuleType:
         sys.path.insert(0, str(folder))
     module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with _no_compiled_forms():
+            spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[path.stem]
         raise
+    _LOADED.add(path.stem)
     return module
 
 
-def _forget(folder: Path) -> None:
-    """Forget the modules whose files lie in `folder`, and their compiled forms, which are told from a change by the
-    second only."""
+_LOADED: set[str] = set()
+"""Names of the modules that `import_file` has made: one that is in use is not forgotten for another."""
+
+
+@contextmanager
+def _no_compiled_forms() -> Iterator[None]:
+    """Leave none beside a user's files meanwhile: they are told from a change by the second and the length only."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
+
+
+def _forget(folder: Path, others: Collection[str]) -> None:
+    """Forget the modules whose files lie in `folder`, but for `others`."""
     for name, module in list(sys.modules.items()):
         origin = getattr(getattr(module, "__spec__", None), "origin", None)
         if origin is None or not origin.endswith(".py") or Path(origin).resolve().parent != folder:
             continue
-        if "." not in name and not hasattr(module, "__path__"):
+        if "." not in name and not hasattr(module, "__path__") and name not in others:
             del sys.modules[name]
             linecache.checkcache(origin)
-            Path(importlib.util.cache_from_source(origin)).unlink(missing_ok=True)

@@ -1,6 +1,8 @@
 """A frame in flight: its bytes as a capture shows them (no preamble, no FCS) and what the engine notes on the way."""
 
-from typing import Any
+from typing import Any, TypeVar
+
+_Same = TypeVar("_Same", bound="Frame")
 
 FCS_BYTES = 4
 PREAMBLE_AND_GAP_BYTES = 20
@@ -46,8 +48,8 @@ class Frame:
         self.answer = self.hop = 0
         self.ingress: Any = None
 
-    def again(self, data: bytes) -> "Frame":
+    def again(self: _Same, data: bytes) -> _Same:
         """Return one more frame like this one, with the bytes `data`: what a switch puts out that copies it."""
-        frame = Frame(data, is_data=self.is_data)
+        frame = type(self)(data, is_data=self.is_data)
         frame.hop = self.hop
         return frame

@@ -18,7 +18,6 @@ Known limits: offloads of a real NIC (segmentation, checksums) are the kernel's 
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from copy import copy
 
 from testbed.engine.classes import traffic_class
 from testbed.engine.frame import Frame
@@ -56,12 +55,6 @@ class KernelFrame(Frame):
     """A frame that a host's kernel has sent: RoCE in it belongs to no queue pair of a modelled NIC."""
 
     __slots__ = ()
-
-    def again(self, data: bytes) -> "KernelFrame":
-        """Return one more frame like this one, with the bytes `data`."""
-        frame = copy(self)
-        frame.data = data
-        return frame
 
 
 class HostNic(Nic):

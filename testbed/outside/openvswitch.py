@@ -120,7 +120,7 @@ class OpenVSwitch:
         for process in self._daemons.values():
             process.wait()
         if self._daemons and self._kernel:  # what is in the kernel outlives them
-            with suppress(TestbedError):
+            with suppress(TestbedError, OSError):  # the ending goes on, and what it ends for is told
                 _run("ovs-dpctl", "del-dp", _KERNEL_DATAPATH)
         if self._daemons:
             shutil.rmtree(self.directory, ignore_errors=True)

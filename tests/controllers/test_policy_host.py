@@ -99,6 +99,16 @@ def test_modules_beside_it_are_read_again_too_and_another_spelling_of_its_path_i
         assert load_policy(str(path), {}, PLAN, "l3-ecmp")._policy.note == note
 
 
+def test_another_plug_in_of_the_same_folder_stays_loaded_and_nothing_is_left_beside_them(tmp_path: Path) -> None:
+    """The application and the policy may lie side by side; the folder may be one that nobody can write to."""
+    for name in ("mine_first", "mine_second"):
+        file = tmp_path / f"{name}.py"
+        file.write_text("from controllers.policy import Policy\nclass Mine(Policy): pass\n")
+        load_policy(str(file), {}, PLAN, "l3-ecmp")
+    assert {"mine_first", "mine_second"} <= set(sys.modules)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine_first.py", "mine_second.py"]
+
+
 def test_a_file_that_was_mended_is_loaded(tmp_path: Path) -> None:
     file = tmp_path / "mine_mended.py"
     file.write_text("1 / 0\n")

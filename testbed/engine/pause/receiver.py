@@ -35,7 +35,7 @@ class PauseReceiver:
         xoff_frames, xon_frames: frames received that pause it, and that let it go on (PAUSE frames: under `GLOBAL`).
         transitions: how often it went from running to paused.
         last_xoff_ps: when the last frame came that pauses it.
-    holds: when the port was paused, exactly, for whoever wants to know; None: nobody does.
+        holds: when the port was paused, exactly, for whoever wants to know; None: nobody does.
     """
 
     __slots__ = (
